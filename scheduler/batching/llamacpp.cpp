@@ -15,14 +15,30 @@ void LlamaCppScheduler::enqueue(RequestId id, const Request&) { waiting_.push_ba
 
 void LlamaCppScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   give_slots(context);
+  if (context.decodes.size() > slots_.room()) return fail_all(context, plan);
   fill_batch(context, plan);
   if (!plan.chunks.empty()) return;
-  // Only decodes (or more of them than n_batch): nothing changes until a request leaves.
-  plan.steady_steps = kManySteps / 2;
+  if (!prompts_.empty() && context.decodes.size() == 0) return fail_all(context, plan);
+  // Only decodes (or more of them than n_batch): nothing changes until a request leaves, or cells
+  // run out.
+  plan.steady_steps =
+      context.kv.pool().grows_with_decode ? context.steady_decodes(slots_.room()) : kManySteps / 2;
   plan.arrivals_can_join = waiting_.empty() && context.kv.pool().free_blocks > 0;
 }
 
+// Requests that have a slot and have not begun fail as well. They are told of, because the replica
+// takes them for waiting ones.
+void LlamaCppScheduler::fail_all(const PlanContext& context, BatchPlan& plan) {
+  plan.failure = PlanFailure::out_of_cells;
+  plan.wanted_tokens = std::max<TokenCount>(1, context.decodes.size());
+  for (const Prompt& prompt : prompts_) {
+    if (!prompt.begun) plan.lost.push_back(prompt.id);
+  }
+  std::erase_if(prompts_, [](const Prompt& prompt) { return !prompt.begun; });
+}
+
 void LlamaCppScheduler::give_slots(const PlanContext& context) {
+  const bool takes_cells_later = context.kv.pool().grows_with_decode;
   while (!waiting_.empty()) {
     const RequestId id = waiting_.front();
     const Request& request = context.requests[id];
@@ -31,7 +47,7 @@ void LlamaCppScheduler::give_slots(const PlanContext& context) {
             {.id = id,
              .request = &request,
              .cached_tokens = cached,
-             .hold_tokens = request.known_tokens,
+             .hold_tokens = takes_cells_later ? 0 : request.known_tokens,
              .fit_tokens = request.known_tokens,
              .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output})) {
       return;
@@ -54,7 +70,14 @@ void LlamaCppScheduler::fill_batch(const PlanContext& context, BatchPlan& plan) 
     if (budget <= 0) break;
     const Request& request = context.requests[prompt.id];
     const std::int32_t left = request.known_tokens - prompt.computed_tokens;
-    const auto tokens = static_cast<std::int32_t>(std::min<TokenCount>(left, budget));
+    const TokenCount fits = slots_.longest(prompt.id) - prompt.computed_tokens;
+    const auto tokens = static_cast<std::int32_t>(std::min({TokenCount{left}, budget, fits}));
+    if (tokens <= 0) break;  // the cells are used up
+    const bool grown =
+        context.kv.try_grow({.id = prompt.id,
+                             .request = &request,
+                             .hold_tokens = TokenCount{prompt.computed_tokens} + tokens});
+    HEADROOM_CHECK(grown, "cells that were free");
     plan.chunks.push_back({.id = prompt.id,
                            .context_tokens = prompt.computed_tokens,
                            .tokens = tokens,

@@ -3,15 +3,21 @@
 // request takes a free slot, or is deferred, first come first served. A step is one batch of at
 // most n_batch tokens: first one token of each slot that generates, then prompts in the order of
 // the slots, the last one cut where the batch is full. So a request with a lower slot overtakes
-// earlier ones whose prompts are not complete. Nothing is preempted: a slot holds its longest
-// context.
+// earlier ones whose prompts are not complete. Nothing is preempted.
+//
+// Slots that own their cells hold their longest context. Shared cells (kv_unified) are taken as
+// tokens are computed, whatever a request asks for, so running requests may outgrow them. A batch
+// that does not fit is cut where the cells end; one of which nothing fits fails every request that
+// has a slot ("Context size has been exceeded."), and the deferred ones get the slots.
 //
 // max_num_seqs is n_parallel, max_num_batched_tokens n_batch, max_model_len the context of a slot.
 // Prompts are always cut (enable_chunked_prefill is not looked at). Which slot a request gets, and
 // what it finds there, is decided by the allocator.
 //
 // Limits: one step is one forward; the real server splits it into micro-batches of n_ubatch, and
-// into several batches when more slots generate than n_batch.
+// into several batches when more slots generate than n_batch. It finds the part of a batch that
+// fits by halves, and computes it also where fewer cells are left than slots generate: that step is
+// failed here at once, one token of some of them earlier.
 
 #include <cstdint>
 #include <vector>
@@ -45,6 +51,7 @@ class LlamaCppScheduler final : public BatchScheduler {
   };
   void give_slots(const PlanContext& context);
   void fill_batch(const PlanContext& context, BatchPlan& plan);
+  void fail_all(const PlanContext& context, BatchPlan& plan);
 
   SchedulerOptions options_;
   const SlotAssignment& slots_;

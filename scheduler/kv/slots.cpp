@@ -1,18 +1,24 @@
 #include "scheduler/kv/slots.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "sim/kernel/check.hpp"
 
 namespace headroom {
+namespace {
+
+// No limit but the slot's own.
+constexpr TokenCount kAllCells = std::numeric_limits<TokenCount>::max() / 2;
+
+}  // namespace
 
 SlotKv::SlotKv(const SlotKvOptions& options)
     : options_(options), slots_(static_cast<std::size_t>(options.slots)) {
   HEADROOM_CHECK(options.slots >= 1 && options.slot_tokens >= 1, "slots that hold something");
   pool_.block_tokens = 1;
-  pool_.grows_with_decode = false;
-  pool_.total_blocks =
-      options.shared_cells > 0 ? options.shared_cells : options.slots * options.slot_tokens;
+  pool_.grows_with_decode = shares_cells();
+  pool_.total_blocks = shares_cells() ? options.shared_cells : options.slots * options.slot_tokens;
   update_pool(pool_.total_blocks, 0);
 }
 
@@ -26,54 +32,100 @@ TokenCount SlotKv::cached_prefix(RequestId id, const Request& request) const {
                               request.known_tokens - 1);
 }
 
+TokenCount SlotKv::room() const {
+  return shares_cells() ? pool_.free_blocks - waiting_ : kAllCells;
+}
+
+TokenCount SlotKv::longest(RequestId id) const {
+  if (!shares_cells()) return options_.slot_tokens;
+  const Slot& slot = slots_.at(static_cast<std::size_t>(slot_of(id)));
+  return std::min(options_.slot_tokens, slot.cells + slot.kept + room());
+}
+
 bool SlotKv::try_grow(const KvGrowth& growth) {
   if (growth.id >= slot_of_.size()) slot_of_.resize(growth.id + 1, kNoSlot);
-  if (slot_of_[growth.id] >= 0) {
+  const std::int32_t has = slot_of_[growth.id];
+  if (has >= 0 && shares_cells()) {
+    return try_grow_shared(slots_[static_cast<std::size_t>(has)], growth.hold_tokens);
+  }
+  if (has >= 0) {
     HEADROOM_CHECK(growth.hold_tokens <= options_.slot_tokens, "growth beyond the slot");
     return true;
   }
   const TokenCount most = std::max({growth.hold_tokens, growth.fit_tokens, growth.final_tokens});
-  const TokenCount cells = options_.shared_cells > 0 ? most : options_.slot_tokens;
-  if (most > options_.slot_tokens || cells > pool_.free_blocks) return false;
+  if (most > options_.slot_tokens) return false;
   const std::int32_t best = best_free_slot(growth.request);
   if (best < 0) return false;
   Slot& slot = slots_[static_cast<std::size_t>(best)];
+  if (shares_cells()) {
+    if (growth.hold_tokens > room()) return false;
+    waiting_ += slot.kept;
+  } else {
+    slot.cells = options_.slot_tokens;
+  }
   slot.taken = true;
-  slot.cells = cells;
   slot_of_[growth.id] = best;
-  update_pool(-cells, -slot.content_tokens);
+  update_pool(-slot.cells, -slot.content_tokens);
+  return !shares_cells() || growth.hold_tokens == 0 || try_grow_shared(slot, growth.hold_tokens);
+}
+
+// The first cells of a request are those of the content that it goes on behind; the rest of it is
+// overwritten or cleared.
+bool SlotKv::try_grow_shared(Slot& slot, TokenCount hold_tokens) {
+  HEADROOM_CHECK(hold_tokens <= options_.slot_tokens, "growth beyond the slot");
+  const TokenCount more = std::max<TokenCount>(0, hold_tokens - slot.cells);
+  if (more > slot.kept + room()) return false;
+  if (more > 0 && slot.cells == 0) {
+    waiting_ -= slot.kept;
+    forget_content(slot);
+  }
+  slot.cells += more;
+  update_pool(-more, 0);
   give_up_idle_content();
   return true;
 }
 
+void SlotKv::forget_content(Slot& slot) {
+  kept_ -= slot.kept;
+  slot.kept = 0;
+  slot.content.clear();
+  slot.content_tokens = 0;
+}
+
 // Cells of idle slots count as free; what they keep goes when it does not fit beside what is taken.
 void SlotKv::give_up_idle_content() {
-  while (pool_.cached_blocks > pool_.free_blocks) {
-    Slot* oldest = nullptr;
-    for (Slot& slot : slots_) {
-      if (slot.taken || slot.content_tokens == 0) continue;
-      if (oldest == nullptr || slot.given_back < oldest->given_back) oldest = &slot;
-    }
-    HEADROOM_CHECK(oldest != nullptr, "cached cells of no slot");
-    update_pool(0, -oldest->content_tokens);
-    oldest->content.clear();
-    oldest->content_tokens = 0;
+  while (kept_ > pool_.free_blocks) {
+    const auto first =
+        std::ranges::find_if(slots_, [](const Slot& slot) { return !slot.taken && slot.kept > 0; });
+    HEADROOM_CHECK(first != slots_.end(), "kept cells of no idle slot");
+    update_pool(0, -first->content_tokens);
+    forget_content(*first);
   }
 }
 
-void SlotKv::take(BlockCount) { HEADROOM_CHECK(false, "a slot does not grow"); }
+void SlotKv::take(BlockCount blocks) {
+  HEADROOM_CHECK(shares_cells() && blocks <= room(), "decodes take cells that are free");
+  update_pool(-blocks, 0);
+  give_up_idle_content();
+}
 
 void SlotKv::release(RequestId id, const Request& request, TokenCount held_tokens, KvRelease,
                      TokenCount) {
   const std::int32_t has = slot_of(id);
   if (has < 0) return;
   Slot& slot = slots_[static_cast<std::size_t>(has)];
+  TokenCount freed = slot.cells;
+  if (shares_cells()) {
+    if (slot.cells == 0) waiting_ -= slot.kept;
+    freed = held_tokens;
+  }
   // A request that left before its first step has overwritten nothing.
   if (options_.cache_prompt && held_tokens > 0) remember(slot, request, held_tokens);
   slot.taken = false;
+  slot.cells = 0;
   slot.given_back = ++releases_;
   slot_of_[id] = kNoSlot;
-  update_pool(slot.cells, slot.content_tokens);
+  update_pool(freed, slot.content_tokens);
   give_up_idle_content();
 }
 
@@ -81,6 +133,7 @@ void SlotKv::on_engine_lost() {
   slots_.assign(slots_.size(), {});
   slot_of_.clear();
   releases_ = 0;
+  kept_ = waiting_ = 0;
   update_pool(pool_.total_blocks - pool_.free_blocks, -pool_.cached_blocks);
 }
 
@@ -126,8 +179,11 @@ TokenCount SlotKv::common_tokens(const Slot& slot, const Request& request) {
 }
 
 void SlotKv::remember(Slot& slot, const Request& request, TokenCount held_tokens) {
-  slot.content.clear();
-  slot.content_tokens = 0;
+  forget_content(slot);
+  if (shares_cells()) {
+    slot.kept = held_tokens;
+    kept_ += held_tokens;
+  }
   for (const PrefixSegment& piece : request.prefix) {
     const TokenCount room = held_tokens - slot.content_tokens;
     if (room <= 0) return;

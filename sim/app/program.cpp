@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/command_line_error.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/next_step.hpp"
@@ -61,16 +62,22 @@ void read_help(std::vector<std::string>& words) {
   words.emplace_back("--help");
 }
 
-// A first word that is no command, before CLI11 calls it an argument that it did not expect.
-void check_command(const std::vector<std::string>& words) {
+// A first word that is no command, before CLI11 calls it an argument that it did not expect. The
+// name of a part of one means that: "plan" is "fleet plan".
+void check_command(const CLI::App& app, const std::vector<std::string>& words) {
   if (words.empty() || words.front().starts_with('-')) return;
   std::vector<std::string> known;
   for (const Command* command : kCommands) known.emplace_back(command->name);
   if (std::ranges::find(known, words.front()) != known.end()) return;
+  std::string nearest = nearest_name(words.front(), known);
+  for (const std::string& name : known) {
+    if (part_named(*part_named(app, name), words.front()) == nullptr) continue;
+    nearest = name + " " + words.front();
+  }
   throw ConfigError(Complaint{.kind = ErrorKind::unknown,
                               .origin = words.front(),
                               .problem = "no command of headroom (see headroom --help)",
-                              .nearest = nearest_name(words.front(), known)});
+                              .nearest = nearest});
 }
 
 constexpr std::string_view kFirstSteps =
@@ -98,17 +105,17 @@ int parse_and_dispatch(int argc, char** argv) {
     CLI::App* own = app.add_subcommand(std::string(command->name), std::string(command->doc));
     actions.emplace_back(own, command->add(*own));
   }
+  std::vector<std::string> words;
   try {
-    std::vector<std::string> words = words_of(argc, argv);
+    words = words_of(argc, argv);
     if (words.empty()) return print(std::string(kFirstSteps));
     read_help(words);
-    check_command(words);
-    std::ranges::reverse(words);  // CLI11 takes them from the end
-    app.parse(std::move(words));
+    check_command(app, words);
+    app.parse(std::vector<std::string>(words.rbegin(), words.rend()));  // CLI11 begins at the end
   } catch (const CLI::Success& wanted) {
     return app.exit(wanted);  // --help, --version
   } catch (const CLI::ParseError& error) {
-    throw ConfigError(fmt::format("command line: {} (see headroom --help)", error.what()));
+    throw command_line_error(app, words, error);
   }
   const auto chosen =
       std::ranges::find_if(actions, [](const auto& action) { return action.first->parsed(); });

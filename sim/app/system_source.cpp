@@ -108,6 +108,11 @@ DescribedSystem described_by_flags(const SystemFlags& a, const std::string& aske
     root["engine"]["name"] = a.engine.substr(0, at);
     if (at < a.engine.size()) root["engine"]["version"] = a.engine.substr(at + 1);
   }
+  if (a.device_count && *a.device_count < 1) {
+    throw ConfigError(Complaint{.origin = "--devices",
+                                .value = fmt::to_string(*a.device_count),
+                                .problem = "expected at least 1"});
+  }
   if (a.device_count) root["engine"][split_option(root)] = *a.device_count;
   return {{.json = {asker, std::move(root), {}}, .directory = {}}, {}, {}};
 }
@@ -155,7 +160,9 @@ void set_device(const std::string& text, JsonDocument& document) {
   const std::int64_t devices = counted->count;
   if (devices == 0) {
     throw ConfigError(
-        Complaint{.origin = "--device", .value = text, .problem = "expected at least one device"});
+        Complaint{.origin = "--device",
+                  .value = text,
+                  .problem = "asks for no device: expected a count from 1 on, as in 2xrtx4090"});
   }
   if (const auto stated = stated_devices(root)) {
     if (*stated == devices) return;

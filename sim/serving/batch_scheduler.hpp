@@ -33,7 +33,11 @@ struct VerifiedRow {
   std::int32_t tokens = 0;  // its next one and the drafts after it; 0: it skips the step
 };
 
-enum class PlanFailure : std::uint8_t { none, out_of_device_memory };
+enum class PlanFailure : std::uint8_t {
+  none,
+  out_of_device_memory,  // the engine dies
+  out_of_cells           // requests that run fail, the engine and its queue go on
+};
 
 // "All decoding sequences take one token each, unless they pause; besides, what is said here."
 // With speculative decoding `verified` names every decoding sequence once instead, in order.

@@ -22,7 +22,8 @@ enum class OomKind : std::uint8_t {
   host_freeze,   // shared memory is used up by device allocations: the machine stops answering
   // Of rejections only, and no lack of memory: longer than the engine takes (vLLM: HTTP 400, "This
   // model's maximum context length is ...").
-  context_length_exceeded
+  context_length_exceeded,
+  kv_cells  // running requests outgrew the cells that they share: they fail, the engine goes on
 };
 
 [[nodiscard]] std::string_view name_of(OomKind kind);  // as result files spell it

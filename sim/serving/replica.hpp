@@ -270,8 +270,9 @@ class Replica {
   // replica_failure.cpp: the engine dies
   [[nodiscard]] bool dies_of_logprobs(TimeNs now_ns);
   void lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage = nullptr);
+  void fail_running(TimeNs now_ns);
   [[nodiscard]] TokenCount lose_all(TimeNs now_ns, Outcome outcome,
-                                    std::vector<HandedBack>* handed_back);
+                                    std::vector<HandedBack>* handed_back, bool queue_survives);
   void lose(RequestId id, TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back);
   void come_to_rest(TimeNs now_ns);
   void be_down_until(TimeNs time_ns, Outcome outcome);

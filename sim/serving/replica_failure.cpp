@@ -29,11 +29,20 @@ bool Replica::dies_of_logprobs(TimeNs now_ns) {
 void Replica::lose_engine(TimeNs now_ns, OomKind kind, const MemoryShortage* shortage) {
   HEADROOM_CHECK(cancelled_.empty(), "a client's leaving outlived the next plan");
   report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, kind, shortage);
-  const TokenCount lost = lose_all(now_ns, Outcome::lost_to_oom, nullptr);
+  const TokenCount lost = lose_all(now_ns, Outcome::lost_to_oom, nullptr, options_.queue_survives);
   report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
   const TimeNs reboot_ns = kind == OomKind::host_freeze ? options_.reboot_ns : 0;
   be_down_until(now_ns + std::max<TimeNs>(1, options_.restart_ns + reboot_ns),
                 Outcome::lost_to_oom);
+}
+
+// Those that run are answered with an error, and what they held is free. The queue stays and is
+// looked at in the same nanosecond.
+void Replica::fail_running(TimeNs now_ns) {
+  HEADROOM_CHECK(core_.time.depth() == 1, "requests fail with no step in flight");
+  report_event(EngineEventKind::oom, now_ns, kNoRequest, plan_.wanted_tokens, OomKind::kv_cells);
+  static_cast<void>(lose_all(now_ns, Outcome::lost_to_oom, nullptr, true));
+  core_.time.plan_at(now_ns);
 }
 
 void Replica::crash(TimeNs now_ns, TimeNs down_ns, std::vector<HandedBack>* handed_back) {
@@ -47,7 +56,8 @@ void Replica::crash(TimeNs now_ns, TimeNs down_ns, std::vector<HandedBack>* hand
   report_event(EngineEventKind::crashed, now_ns, kNoRequest, 0);
   plan_.clear();
   cancelled_.clear();  // their outcome says so all the same
-  const TokenCount lost = lose_all(now_ns, Outcome::lost_to_fault, handed_back);
+  const TokenCount lost =
+      lose_all(now_ns, Outcome::lost_to_fault, handed_back, options_.queue_survives);
   report_event(EngineEventKind::engine_lost, now_ns, kNoRequest, lost);
   be_down_until(now_ns + down_ns, Outcome::lost_to_fault);
   come_to_rest(now_ns);
@@ -60,7 +70,8 @@ void Replica::restart(TimeNs now_ns, TimeNs ready_ns) {
   run_short_of_stop(now_ns);
   plan_.clear();
   cancelled_.clear();
-  static_cast<void>(lose_all(now_ns, Outcome::lost_to_fault, nullptr));  // caches and the rest
+  static_cast<void>(lose_all(now_ns, Outcome::lost_to_fault, nullptr,
+                             options_.queue_survives));  // caches and the rest
   be_down_until(ready_ns, Outcome::lost_to_fault);
   come_to_rest(now_ns);
 }
@@ -85,13 +96,14 @@ void Replica::be_down_until(TimeNs time_ns, Outcome outcome) {
 }
 
 // Everybody who is in the engine; of those that wait, its own queue only. How many.
-TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back) {
+TokenCount Replica::lose_all(TimeNs now_ns, Outcome outcome, std::vector<HandedBack>* handed_back,
+                             bool queue_survives) {
   std::vector<RequestId> begun;  // preempted ones among them
   std::vector<RequestId> queued;
   for (RequestId id = 0; id < core_.stories.size(); ++id) {
     if (!core_.stories[id].here) continue;
     const bool is_begun = core_.stories[id].first_scheduled_ns >= 0;
-    if (is_begun || !options_.queue_survives) (is_begun ? begun : queued).push_back(id);
+    if (is_begun || !queue_survives) (is_begun ? begun : queued).push_back(id);
   }
   std::ranges::sort(begun, {}, [this](RequestId id) {
     return std::pair(core_.requests[id].admission, core_.requests[id].index);

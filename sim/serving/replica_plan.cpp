@@ -80,7 +80,11 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
           rarely(has_stages) ? core_.other_micro_batches() : std::span<const PlannedMicroBatch>{}};
   scheduler_->plan(context, plan_);
   if (plan_.failure != PlanFailure::none) [[unlikely]] {
-    lose_engine(now_ns, OomKind::runtime_device);
+    if (plan_.failure == PlanFailure::out_of_cells) {
+      fail_running(now_ns);
+    } else {
+      lose_engine(now_ns, OomKind::runtime_device);
+    }
     return false;
   }
   if (!plan_.preempted.empty()) [[unlikely]] {

@@ -13,6 +13,10 @@ class SlotAssignment {
   // From 0; negative if `id` has none.
   [[nodiscard]] virtual std::int32_t slot_of(RequestId id) const = 0;
   [[nodiscard]] virtual std::int32_t slots() const = 0;
+  // Cells that a step can take, once idle slots have given up what they keep.
+  [[nodiscard]] virtual TokenCount room() const = 0;
+  // Tokens that `id`, which has a slot, can hold if nothing else takes cells.
+  [[nodiscard]] virtual TokenCount longest(RequestId id) const = 0;
 };
 
 }  // namespace headroom

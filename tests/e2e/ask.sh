@@ -115,6 +115,14 @@ grep -q 'engine.tensor_parallel_size 1 -> 4: ' start.txt || fail "what starts: $
 answer 0 table.txt --model llama-3.1-8b --device h100-sxm,2x4090,l4 --rate 1 --in 500 --out 50
 [[ $(grep -cE 'llama-3.1-8b +[12] x ' table.txt) == 3 ]] ||
   fail "no line for each device: $(cat table.txt)"
+grep -q ' llama-3.1-8b on 2 x rtx4090: ' table.txt || fail "$(cat table.txt)"
+
+# Variants of one model are told apart.
+answer 0 variants.txt --model qwen3-32b,qwen3-32b:q4_k_m --device 2xh100-sxm --rate 1
+for name in qwen3-32b qwen3-32b:q4_k_m; do
+  grep -qE "^ +$name +2 x h100-sxm +HOLDS" variants.txt || fail "$(cat variants.txt)"
+  grep -q " $name on 2 x h100-sxm: " variants.txt || fail "$(cat variants.txt)"
+done
 
 # Without targets any wait is accepted: the answer names it, and what memory and throughput carry.
 open=(--users 300 --in 4000 --out 200)
@@ -130,17 +138,37 @@ grep -q ' targets none, ' line.txt || fail "$(cat open.txt)"
 answer 0 rows.txt --model llama-3.1-8b --device l40s,h100-sxm "${open[@]}"
 [[ $(grep -cE 'HOLDS +[0-9.]+ requests/s +[0-9]+ ' rows.txt) == 2 ]] || fail "$(cat rows.txt)"
 
+# The answer in a file, by its name.
+answer 0 shown.txt small.json -o kept.md
+grep -q '^\*\*HOLDS\*\*: ' kept.md || fail "$(cat kept.md)"
+[[ $(grep -c '^```' kept.md) == 2 ]] || fail "$(cat kept.md)"
+tail -n 1 shown.txt | grep -qFf - kept.md || fail "$(cat kept.md)"
+answer 0 shown.txt --model llama-3.1-8b --device h100-sxm,l4 --rate 1 -o kept.md
+grep -qE '^ +model .*verdict' kept.md || fail "$(cat kept.md)"
+answer 0 shown.json small.json --json
+answer 0 shown.txt small.json -o kept-answer.json
+cmp shown.json kept-answer.json || fail 'another answer in the file than --json prints'
+grep -q '^HOLDS' shown.txt || fail 'the answer is not shown as well'
+
 # llama.cpp divides layers among cards, and a batch goes through them in turn.
 answer 0 cards.json --model qwen3-32b:q4_k_m --device 2x4090 --engine llamacpp --users 1 \
   --set engine.ctx_size=8192 --json
 [[ $(number cards.json devices) == 2 ]] || fail "$(head -n 12 cards.json)"
 grep -q 'goes through the layers of 2 devices' cards.json || fail 'how stages work is not said'
 
+# Users of llama.cpp's shared cells do not wait for each other: no context is set aside.
+answer 0 shared.json --model qwen3-32b:q4_k_m --device 2x4090 --engine llamacpp --users 2 \
+  --in 2000 --out 300 --json
+[[ $(number shared.json simulated_ms | cut -d . -f 1) -lt 2000 ]] ||
+  fail "$(grep -A 3 ttft shared.json)"
+
 # A model that makes vectors writes no answers.
 answer 0 vectors.txt --model qwen3-embedding-4b --device 4090 --rate 1
-grep -q ', 1 tokens out$' vectors.txt || fail "$(cat vectors.txt)"
+grep -q ', a vector out$' vectors.txt || fail "$(cat vectors.txt)"
 grep -q '^assumed *qwen3-embedding-4b makes vectors' vectors.txt || fail "$(cat vectors.txt)"
-! grep -qE '^ +(mean|p99) TPOT' vectors.txt || fail "$(cat vectors.txt)"
+tr -s '\n ' ' ' <vectors.txt | grep -q ' targets none, .* --slo p99_ttft=500ms: the vector ' ||
+  fail "$(cat vectors.txt)"
+! grep -qi 'tpot' vectors.txt || fail "$(cat vectors.txt)"
 expect_error 'makes vectors of prompts' "$HEADROOM" ask --model qwen3-embedding-4b --device 4090 \
   --rate 1 --out 20
 
@@ -188,5 +216,12 @@ expect_error '--rate' "$HEADROOM" ask small.json --rate 1 --users 2
 expect_error '--in' "$HEADROOM" ask small.json --in 1k,2k
 expect_error '--context many' "$HEADROOM" ask small.json --context many
 expect_error 'a100-40, a100-80, a100-80-pcie' "$HEADROOM" ask --model llama-3.1-8b --device A100
+expect_error '--users 2.5: expected a whole number' "$HEADROOM" ask small.json --users 2.5
+expect_error '--rate five: expected a number' "$HEADROOM" ask small.json --rate five
+expect_error '--devices: value 0: expected at least 1' "$HEADROOM" ask --model llama-3.1-8b \
+  --device l40s --devices 0
+expect_error '.json or .md' "$HEADROOM" ask small.json -o answer.html
+expect_error '--users: its value is missing' "$HEADROOM" ask small.json --users
+expect_error 'give it as --model llama-3.1-8b' "$HEADROOM" ask llama-3.1-8b --device l40s
 expect_error 'no column holds the tokens of' "$HEADROOM" ask small.json --trace own.csv
 nothing_left

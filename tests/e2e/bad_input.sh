@@ -40,7 +40,22 @@ expect_error '--set seed: expected path=value' run --set seed
 expect_error '/cost/calibration' run --set cost.calibration=no-such
 
 # Flags
-expect_error 'command line: ' "$HEADROOM" run small.json --no-such-flag
+expect_error 'command line: --no-such-flag: no option of run' "$HEADROOM" run small.json \
+  --no-such-flag
+expect_error '--jsno: no option of run (nearest: --json) (see headroom run --help)' \
+  "$HEADROOM" run small.json --jsno
+expect_error '--seed: no option of run; scenarios have it: --set seed=3' \
+  "$HEADROOM" run small.json --seed 3
+expect_error '--set engine.max_num_seqs=8' "$HEADROOM" run small.json --max-num-seqs=8
+expect_error '--vresion: no option of headroom (nearest: --version)' "$HEADROOM" --vresion
+expect_error 'fleet paln: expected plan' "$HEADROOM" fleet paln
+expect_error 'fleet: expected plan' "$HEADROOM" fleet
+expect_error 'trace chek: expected one of describe, convert, check (nearest: check)' \
+  "$HEADROOM" trace chek
+expect_error 'run: scenario is missing' "$HEADROOM" run
+expect_error 'demo: one scenario: say what changes (--set-b' "$HEADROOM" compare demo
+expect_error '(nearest: fleet plan)' "$HEADROOM" plan
+expect_error 'demo: a scenario, where a study is expected' "$HEADROOM" sweep demo
 expect_error 'list kinds: expected one of' "$HEADROOM" list kinds
 expect_error '--until' run --until -1
 mkdir no-catalog

@@ -32,7 +32,7 @@ diff -r small plain || fail 'the event log changed the results'
 
 expect_error 'no such folder' "$HEADROOM" report nowhere
 expect_error 'it has no summary.json' "$HEADROOM" report .
-expect_error 'results is required' "$HEADROOM" report
+expect_error 'results is missing' "$HEADROOM" report
 expect_error 'small.json: not a database' "$HEADROOM" report small.json
 cp -r small cut
 truncate -s -200 cut/requests.csv

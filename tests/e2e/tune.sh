@@ -41,6 +41,18 @@ grep -q all_at_once at_once.json || fail "$(cat small.json)"
 "$HEADROOM" tune at_once.json --budget 10 >at_once.txt
 grep -qE '^as it is +[0-9.]+ tokens/s' at_once.txt || fail "$(cat at_once.txt)"
 
+# Recorded requests are the same with every seed: there are no other draws to judge the gain with.
+awk 'BEGIN {
+  print "ms,in,out"
+  for (i = 0; i < 300; i++) print i * 40 "," 200 + i % 90 "," 60 + i % 70
+}' >own.csv
+"$HEADROOM" tune small.json --slo p99_ttft=1s --budget 150 --trace own.csv \
+  --set workload.trace.columns=time=ms:ms,in=in,out=out >recorded.txt
+head -n 1 recorded.txt | grep -q '^BEST: ' || fail "$(cat recorded.txt)"
+tr -s '\n ' ' ' <recorded.txt | grep -q ' gain .* recorded requests, .* there is no interval' ||
+  fail "$(cat recorded.txt)"
+! grep -q 'draws' recorded.txt || fail "$(cat recorded.txt)"
+
 "$HEADROOM" tune demo --budget 10 | head -n 1 | grep -q '^NOT FOUND: --budget' ||
   fail 'a search that its budget ended'
 

@@ -116,8 +116,22 @@ void NaiveState::leave_running(std::size_t request) {
 void NaiveState::reject(std::size_t request) {
   waiting.erase(std::find(waiting.begin(), waiting.end(), request));
   if (scenario.memory == Memory::paged) blocks.forget_request(request);
+  lose(request, Outcome::rejected);
+}
+
+void NaiveState::fail_slots() {
+  for (Slot& slot : slots) {
+    if (slot.request == kFreeSlot) continue;
+    std::erase(waiting, slot.request);
+    std::erase(running, slot.request);
+    lose(slot.request, Outcome::lost_to_oom);
+  }
+  slots.assign(slots.size(), {});
+}
+
+void NaiveState::lose(std::size_t request, Outcome outcome) {
   sequences[request].left = true;
-  result.requests[request].outcome = Outcome::rejected;
+  result.requests[request].outcome = outcome;
   result.requests[request].finish_ns = now;
   if (api.exists()) tell(request, ticks_from_ns(now));
 }

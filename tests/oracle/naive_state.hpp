@@ -119,6 +119,8 @@ class NaiveState {
   void preempt_last() { preempt(running.back()); }
   // A waiting request that can never be served leaves.
   void reject(std::size_t request);
+  // llama.cpp's server found no cell: whoever has a slot leaves, and no slot has been used.
+  void fail_slots();
   // The client of `request` goes, after all step ends and arrivals of `now`. `plans_now`: plans are
   // made in this nanosecond. `in_flight`: a planned step that has not ended samples its row.
   void give_up(std::size_t request, bool plans_now, bool in_flight);
@@ -142,6 +144,7 @@ class NaiveState {
   void finish_static_batch(TickSum instant);
   void withdraw(std::size_t request);
   void leave_running(std::size_t request);
+  void lose(std::size_t request, Outcome outcome);
   void note_peaks();
 
   std::int64_t admissions_ = 0;

@@ -103,6 +103,7 @@ struct Scenario {
   bool longest_output_first = false;  // schedule_policy lof; else fcfs
   double conservativeness = 1.0;
   TokenCount max_model_len = 128;  // llamacpp: context of a slot
+  TokenCount shared_cells = 0;     // slots: of all together; 0: each has its own. Depth 1 only
   TokenCount block_size = 4;       // paged
   BlockCount kv_blocks = 32;       // paged
   TokenCount kv_tokens = 128;      // contiguous
@@ -119,6 +120,10 @@ struct Scenario {
   // Steps in flight at most.
   [[nodiscard]] std::size_t steps_ahead() const {
     return static_cast<std::size_t>(depth) * std::max<std::size_t>(1, stages.size());
+  }
+  // A slot of shared cells can be as long as any other; no step is in flight when slots fail.
+  [[nodiscard]] bool has_legal_cells() const {
+    return shared_cells == 0 || (shared_cells >= max_model_len && depth == 1);
   }
   [[nodiscard]] bool reserves() const { return reserves_everything(policy, capacity); }
   // The largest request that the empty memory can hold.

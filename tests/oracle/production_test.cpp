@@ -189,6 +189,20 @@ TEST_CASE("llama.cpp equals the naive engine") {
   require_equal_in_all_ways(oracle::Policy::llamacpp);
 }
 
+TEST_CASE("random scenarios of llama.cpp outgrow shared cells, and most of them do not") {
+  std::int64_t lost = 0;
+  std::int64_t finished = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    const oracle::Scenario scenario = oracle::random_scenario(oracle::Policy::llamacpp, seed);
+    for (const oracle::RequestResult& r : oracle::run_naive(scenario).requests) {
+      lost += r.outcome == Outcome::lost_to_oom ? 1 : 0;
+      finished += r.outcome == Outcome::finished ? 1 : 0;
+    }
+  }
+  CHECK(lost > 100);
+  CHECK(finished > 3 * lost);
+}
+
 TEST_CASE("the scenarios of every policy are legal, and those of pausing ones pause somebody") {
   const auto interruptions = [](oracle::Policy policy) {
     std::int64_t sum = 0;

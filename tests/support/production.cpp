@@ -116,8 +116,10 @@ std::unique_ptr<KvAllocator> make_allocator(const oracle::Scenario& s) {
   switch (s.memory) {
     case oracle::Memory::contiguous: return std::make_unique<ContiguousKv>(s.kv_tokens);
     case oracle::Memory::slots:
-      return std::make_unique<SlotKv>(SlotKvOptions{
-          .slots = narrow(s.max_num_seqs), .slot_tokens = s.max_model_len, .cache_prompt = false});
+      return std::make_unique<SlotKv>(SlotKvOptions{.slots = narrow(s.max_num_seqs),
+                                                    .slot_tokens = s.max_model_len,
+                                                    .shared_cells = s.shared_cells,
+                                                    .cache_prompt = false});
     case oracle::Memory::paged: break;
   }
   const BatchPolicy& policy = policy_of(s);

@@ -14,8 +14,7 @@ class Dice {
   explicit Dice(std::uint64_t seed) : engine_(seed) {}
 
   std::int64_t between(std::int64_t low, std::int64_t high) {
-    const auto span = static_cast<std::uint64_t>(high - low) + 1;
-    return low + static_cast<std::int64_t>(engine_() % span);
+    return low + static_cast<std::int64_t>(engine_() % static_cast<std::uint64_t>(high - low + 1));
   }
   std::int32_t tokens(std::int64_t low, std::int64_t high) {
     return static_cast<std::int32_t>(between(low, high));
@@ -216,6 +215,8 @@ void choose_options(Dice& dice, Scenario& s) {
     case Policy::llamacpp:
       s.memory = Memory::slots;
       s.max_num_batched_tokens = dice.between(1, 60);
+      if (dice.percent(50)) s.shared_cells = dice.between(s.max_model_len, 3 * s.max_model_len);
+      if (s.shared_cells > 0) s.depth = 1;
       return;
     case Policy::orca:
       if (dice.percent(50)) s.memory = Memory::contiguous;
@@ -450,7 +451,7 @@ bool has_legal_options(const Scenario& s) {
   switch (s.policy) {
     case Policy::orca:
     case Policy::static_batch: return true;
-    case Policy::llamacpp: return s.max_num_batched_tokens >= 1;
+    case Policy::llamacpp: return s.max_num_batched_tokens >= 1 && s.has_legal_cells();
     case Policy::tgi: return paged && !s.prefix_caching && has_legal_prefill_budget(s);
     case Policy::vllm_v0:
     case Policy::sarathi: return paged && s.max_num_batched_tokens >= s.max_num_seqs;

@@ -17,7 +17,7 @@ struct NumberField {
   std::int64_t Scenario::*field;
   std::int64_t least;
 };
-constexpr std::array<NumberField, 17> kNumbers{{
+constexpr std::array<NumberField, 18> kNumbers{{
     {"max_num_seqs", &Scenario::max_num_seqs, 1},
     {"max_num_batched_tokens", &Scenario::max_num_batched_tokens, 1},
     {"long_prefill_token_threshold", &Scenario::long_prefill_token_threshold, 0},
@@ -26,6 +26,7 @@ constexpr std::array<NumberField, 17> kNumbers{{
     {"max_prefill_tokens", &Scenario::max_prefill_tokens, 1},
     {"chunked_prefill_size", &Scenario::chunked_prefill_size, 0},
     {"max_model_len", &Scenario::max_model_len, 2},
+    {"shared_cells", &Scenario::shared_cells, 0},
     {"block_size", &Scenario::block_size, 1},
     {"kv_blocks", &Scenario::kv_blocks, 1},
     {"kv_tokens", &Scenario::kv_tokens, 1},
@@ -334,9 +335,9 @@ std::string to_cpp(const Scenario& s) {
   if (s.conservativeness != standard.conservativeness) {
     text += fmt::format("    .conservativeness = {},\n", s.conservativeness);
   }
-  for (const char* name :
-       {"max_model_len", "block_size", "kv_blocks", "kv_tokens", "batch_wait_ns", "responds_at_end",
-        "adapters", "max_loras", "max_cpu_loras", "adapter_load", "adapter_read"}) {
+  for (const char* name : {"max_model_len", "shared_cells", "block_size", "kv_blocks", "kv_tokens",
+                           "batch_wait_ns", "responds_at_end", "adapters", "max_loras",
+                           "max_cpu_loras", "adapter_load", "adapter_read"}) {
     field(name);
   }
   text += "    .cost = {";

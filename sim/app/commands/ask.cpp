@@ -48,6 +48,7 @@ struct AskArguments {
   std::vector<std::string> targets;
   std::optional<std::int64_t> threads;  // empty: all cores
   std::string save;                     // file for the question as a scenario
+  std::string file;                     // for the answer
   std::string catalog;
   bool json = false;
   bool quiet = false;
@@ -219,6 +220,20 @@ std::string next_after_ask(const AskArguments& a, const AskAnswer& answer) {
   return text;
 }
 
+bool ends_with(const std::string& name, std::string_view extension) {
+  return name.size() > extension.size() && name.ends_with(extension);
+}
+
+// Refused before the runs where it cannot be written.
+std::optional<ReplacedFile> answer_file(const std::string& name) {
+  if (name.empty()) return std::nullopt;
+  if (!ends_with(name, ".json") && !ends_with(name, ".md")) {
+    throw ConfigError(Complaint{
+        .origin = "-o", .value = name, .problem = "expected a name in .json or .md (Markdown)"});
+  }
+  return std::optional<ReplacedFile>(std::in_place, name);
+}
+
 struct Asked {
   std::vector<AskQuery> queries;
   std::vector<std::string> services;  // of each query; empty: there is one system
@@ -273,10 +288,23 @@ bool one_holds(const std::vector<AskAnswer>& answers, std::size_t together) {
   return false;
 }
 
+// A model's name where a command, a file or a scenario stands.
+void check_source(const AskArguments& a, const Catalog& catalog) {
+  if (a.system.source.size() != 1) return;
+  const std::string& word = a.system.source.front();
+  if (is_input(word) || is_scenario(word) || !catalog.has_model(word)) return;
+  throw ConfigError(Complaint{.kind = ErrorKind::unsupported,
+                              .origin = word,
+                              .problem = "a model, where a command, a file or a scenario is "
+                                         "expected: give it as --model " +
+                                         word});
+}
+
 int ask_command(AskArguments& a) {
   check_traffic(a);
   std::ranges::transform(a.system.source, a.system.source.begin(), input_path);
   const Catalog catalog = load_catalog(a.catalog);
+  check_source(a, catalog);
   const bool by_names =
       !a.system.models.empty() || !a.system.engine.empty() || a.system.device_count;
   const bool several =
@@ -301,6 +329,7 @@ int ask_command(AskArguments& a) {
     keep_targets(parse_targets(a.targets), question, "--save");
     saved.emplace(a.save);
   }
+  std::optional<ReplacedFile> file = answer_file(a.file);
   const std::atomic<bool>& interrupted = stop_on_signals();
   std::vector<AskAnswer> answers;
   Json all = Json::array();
@@ -315,12 +344,12 @@ int ask_command(AskArguments& a) {
     saved->publish();
   }
   const bool single = answers.size() == 1;
-  if (a.json) {
-    print(json_text(single ? all.front() : all), true);
-  } else {
-    print(single ? ask_text(answers.front(), {asked.assumed, next_after_ask(a, answers.front())})
-                 : ask_table(answers, asked.services, asked.assumed));
-  }
+  const std::string json = json_text(single ? all.front() : all);
+  const std::string text =
+      single ? ask_text(answers.front(), {asked.assumed, next_after_ask(a, answers.front())})
+             : ask_table(answers, asked.services, asked.assumed);
+  if (file) file->publish(ends_with(a.file, ".json") ? json : ask_markdown(text, single));
+  print(a.json ? json : text, a.json);
   return one_holds(answers, asked.together) ? 0 : kExitDoesNotHold;
 }
 
@@ -354,6 +383,8 @@ std::function<int()> add_ask(CLI::App& command) {
   command.add_option("--set", a->system.set, "path=value, changes the system")
       ->allow_extra_args(false);
   command.add_option("-j,--threads", a->threads, "runs in parallel (all cores)");
+  command.add_option("-o,--output", a->file,
+                     "also write the answer to this file: .json, or .md (Markdown)");
   command.add_option("--save", a->save,
                      "also write system, traffic and targets as a scenario to this file");
   command.add_option("--catalog", a->catalog, kCatalogHelp);

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/input_text.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/next_step.hpp"
+#include "sim/app/system_source.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/files/result_files.hpp"
@@ -55,6 +57,12 @@ Comparison pair_of(const CompareArguments& arguments) {
   std::vector<std::string> set = arguments.set;
   if (!arguments.columns.empty()) set.push_back(columns_setting(arguments.columns));
   if (arguments.b.empty() && arguments.set_a.empty() && arguments.set_b.empty()) {
+    if (!is_input(arguments.a) && is_scenario(arguments.a)) {
+      throw ConfigError(Complaint{.kind = ErrorKind::missing,
+                                  .origin = arguments.a,
+                                  .problem = "one scenario: say what changes (--set-b PATH=VALUE), "
+                                             "or name another scenario beside it"});
+    }
     if (!arguments.trace) return load_pair(arguments.a, set);
     throw ConfigError(Complaint{
         .kind = ErrorKind::no_effect,

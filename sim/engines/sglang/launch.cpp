@@ -287,10 +287,12 @@ void settle_tree(LaunchDraft& draft) {
     draft.unset(kSpeculativeTopk);
     draft.unset(kSpeculativeTokens);
   }
-  // A chain needs no further words.
+  // A chain needs no further words. Where the tokens contradict it they stay, and the resolver says
+  // what becomes of them.
   if (number_of(draft, kSpeculativeTopk, 1) > 1) return;
   draft.unset(kSpeculativeTopk);
-  draft.unset(kSpeculativeTokens);
+  const std::int64_t chain = number_of(draft, kSpeculativeSteps, 0) + 1;
+  if (number_of(draft, kSpeculativeTokens, chain) == chain) draft.unset(kSpeculativeTokens);
 }
 
 void settle_speculation(LaunchDraft& draft) {

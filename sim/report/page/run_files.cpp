@@ -31,7 +31,8 @@ constexpr std::array kOomKinds{OomKind::startup,
                                OomKind::runtime_host,
                                OomKind::cgroup_kill,
                                OomKind::host_freeze,
-                               OomKind::context_length_exceeded};
+                               OomKind::context_length_exceeded,
+                               OomKind::kv_cells};
 
 constexpr auto kWrittenEventKinds = [] {
   std::array<EngineEventKind, kEngineEventKinds> kinds{};

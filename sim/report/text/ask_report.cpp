@@ -18,6 +18,13 @@ constexpr std::size_t kAskNameWidth = 12;
 constexpr std::string_view kNoTargets =
     "none, so any wait is accepted. For example --slo p99_ttft=2s,p95_tpot=190ms: people who read "
     "238 words a minute (Brysbaert 2019) read 5.3 tokens/s at 0.75 words a token, one in 189 ms";
+constexpr std::string_view kNoTargetsOfVectors =
+    "none, so any wait is accepted. For example --slo p99_ttft=500ms: the vector counts as the "
+    "first token";
+
+std::string_view no_targets_text(bool makes_vectors) {
+  return makes_vectors ? kNoTargetsOfVectors : kNoTargets;
+}
 
 std::string ask_line(std::string_view label, std::string_view text) {
   return wrapped(label, text, kAskNameWidth, kAskWidth);
@@ -48,7 +55,9 @@ std::string ask_system_text(const AskAnswer& answer) {
 }
 
 std::string lengths_text(const LengthSection& length) {
-  if (length.law == "fixed" && length.tokens) return human_count(*length.tokens) + " tokens";
+  if (length.law == "fixed" && length.tokens) {
+    return human_count(*length.tokens) + (*length.tokens == 1 ? " token" : " tokens");
+  }
   return fmt::format("{} lengths", length.law);
 }
 
@@ -60,7 +69,8 @@ std::string asked_text(const AskAnswer& answer) {
     return fmt::format("{} of {}", text, answer.run.workload.trace_name);
   }
   if (!w.classes.empty()) return text + fmt::format(", {} classes", w.classes.size());
-  return text + fmt::format(", {} in, {} out", lengths_text(w.prompt), lengths_text(w.output));
+  return text + fmt::format(", {} in, {} out", lengths_text(w.prompt),
+                            answer.makes_vectors ? "a vector" : lengths_text(w.output));
 }
 
 std::string edge_text(const AskEdge& edge, const std::string& largest) {
@@ -106,7 +116,7 @@ std::string ask_headroom_lines(const AskAnswer& answer) {
   }
   if (answer.at_once) out += ask_line("at once", at_once_text(answer));
   if (answer.has_load && !answer.has_targets && !answer.latencies.empty()) {
-    out += ask_line("targets", kNoTargets);
+    out += ask_line("targets", no_targets_text(answer.makes_vectors));
   }
   if (answer.context_requests > 0) {
     out += ask_line("fit at once", fmt::format("{} requests of the length asked for",
@@ -174,6 +184,12 @@ std::string change_lines(const AskAnswer& answer) {
 }  // namespace
 
 std::string ask_text(const AskAnswer& answer, const AskText& texts) {
+  ExpectedError error = answer.run.expected_error;
+  if (answer.makes_vectors) {
+    std::erase_if(error.ranges, [](const ErrorRange& one) {
+      return one.metric.find("tpot") != std::string_view::npos || one.metric == "decode_step";
+    });
+  }
   std::string out =
       wrapped("", fmt::format("{}: {}", title_of(answer.verdict), answer.reason), 0, kAskWidth);
   out += ask_line("system", ask_system_text(answer));
@@ -182,14 +198,38 @@ std::string ask_text(const AskAnswer& answer, const AskText& texts) {
   out += ask_headroom_lines(answer);
   out += ask_latency_table(answer);
   out += change_lines(answer);
-  if (!answer.run.expected_error.ranges.empty() || !answer.run.warnings.empty()) out += "\n";
-  if (!answer.run.expected_error.ranges.empty()) {
-    out += ask_line("accuracy", accuracy_text(answer.run.expected_error));
-  }
+  if (!error.ranges.empty() || !answer.run.warnings.empty()) out += "\n";
+  if (!error.ranges.empty()) out += ask_line("accuracy", accuracy_text(error));
   for (const std::string& warning : answer.run.warnings) out += ask_line("warning", warning);
   if (!texts.next.empty()) out += ask_line("next", texts.next);
   return out;
 }
+
+std::string ask_markdown(const std::string& text, bool has_verdict) {
+  // The verdict ends where the next line has a label.
+  const std::size_t end = has_verdict ? text.find("\nsystem ") + 1 : 0;
+  const std::string verdict = text.substr(0, end);
+  const std::size_t colon = verdict.find(':');
+  std::string out = "# headroom ask\n\n";
+  if (has_verdict) {
+    out += fmt::format("**{}**{}\n", verdict.substr(0, colon), verdict.substr(colon));
+  }
+  return out + "```text\n" + text.substr(end) + "```\n";
+}
+
+namespace {
+
+// The model's name, or how it was asked for where several variants of it were.
+std::string shown_model(const AskAnswer& answer, std::span<const AskAnswer> answers) {
+  const Resolved& r = answer.run.resolved;
+  const bool is_variant = std::ranges::any_of(answers, [&r](const AskAnswer& other) {
+    const Resolved& o = other.run.resolved;
+    return o.model.id == r.model.id && o.scenario.model != r.scenario.model;
+  });
+  return is_variant ? r.scenario.model : r.model.id;
+}
+
+}  // namespace
 
 std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::string> services,
                       std::span<const std::string> assumed) {
@@ -210,21 +250,25 @@ std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::s
     };
     const bool of_rate = answer.largest_rate.has_value();
     const std::optional<AskEdge>& most = of_rate ? answer.largest_rate : answer.largest_load;
-    rows.push_back({r.model.id, fmt::format("{} x {}", r.sharding.devices(), r.device.id),
+    const std::int64_t devices = r.sharding.devices();
+    const std::string model = shown_model(answer, answers);
+    rows.push_back({model, fmt::format("{} x {}", devices, r.device.id),
                     std::string(title_of(answer.verdict)),
                     largest(most, of_rate ? LoadKind::rate : answer.load.kind),
                     untargeted ? at_once(answer) : largest(answer.largest_users, LoadKind::users),
                     most ? std::string(name_of(most->binds)) : "-"});
     if (!services.empty()) rows.back().insert(rows.back().begin(), services[i]);
-    const std::string& who = services.empty() ? r.model.id : services[i];
-    reasons += ask_line("", fmt::format("{} on {}: {}", who, r.device.id, answer.reason));
+    reasons += ask_line("", fmt::format("{} on {}{}: {}", services.empty() ? model : services[i],
+                                        devices > 1 ? fmt::format("{} x ", devices) : "",
+                                        r.device.id, answer.reason));
   }
   std::string out = table_text(rows) + "\n" + reasons;
   if (untargeted) {
     out += ask_line("at once",
                     "so many requests of this length have memory and a seat together; "
                     "more wait for their turn");
-    out += ask_line("targets", kNoTargets);
+    out += ask_line("targets",
+                    no_targets_text(std::ranges::all_of(answers, &AskAnswer::makes_vectors)));
   }
   for (std::size_t i = 0; i < assumed.size(); ++i) {
     out += ask_line(i == 0 ? "assumed" : "", assumed[i]);

@@ -21,4 +21,7 @@ struct AskText {
                                     std::span<const std::string> services,
                                     std::span<const std::string> assumed);
 
+// A text of the two above in Markdown. `has_verdict`: it begins with one.
+[[nodiscard]] std::string ask_markdown(const std::string& text, bool has_verdict);
+
 }  // namespace headroom

@@ -10,6 +10,7 @@
 #include "sim/report/json/plan_json.hpp"
 #include "sim/report/page/html_report.hpp"
 #include "sim/report/text/terminal.hpp"
+#include "sim/resolve/run_verdict.hpp"
 
 namespace headroom {
 namespace {
@@ -40,13 +41,27 @@ std::string head(const FleetPlanFile& plan, const FleetPlanResult& result) {
   return text;
 }
 
+// Indices of targets on other latencies than the two that the table always has.
+std::vector<std::size_t> other_targets(const FleetPlanFile& plan) {
+  std::vector<std::size_t> others;
+  for (std::size_t i = 0; i < plan.targets.size(); ++i) {
+    const std::string& metric = plan.targets[i].metric;
+    if (metric != "p99_ttft_ms" && metric != "p99_tpot_ms") others.push_back(i);
+  }
+  return others;
+}
+
 std::string met_row(const FleetPlanFile& plan, const PlannedFleet& fleet) {
-  return fmt::format("{} {:<52}{:>9}{:>6}{:>10.2f}{:>9.3f}{:>9.3f}{:>10}{:>10}{:>8}\n",
+  std::string targets;
+  for (const std::size_t i : other_targets(plan)) {
+    targets += fmt::format("{:>14}", human_ms(fleet.whole.targets[i].mean));
+  }
+  return fmt::format("{} {:<52}{:>9}{:>6}{:>10.2f}{:>9.3f}{:>9.3f}{}{:>10}{:>10}{:>8}\n",
                      fleet.on_front ? '*' : ' ', shown_name(plan, fleet.candidate),
                      fmt::format("{} ({})", fleet.replicas, fleet.needed), fleet.instances,
                      fleet.dollars_per_hour, fleet.dollars_per_million_tokens,
-                     fleet.dollars_per_thousand_requests, human_ms(fleet.whole.p99_ttft_ms),
-                     human_ms(fleet.whole.p99_tpot_ms),
+                     fleet.dollars_per_thousand_requests, targets,
+                     human_ms(fleet.whole.p99_ttft_ms), human_ms(fleet.whole.p99_tpot_ms),
                      fleet.joules_per_token ? fmt::format("{:.2f}", *fleet.joules_per_token) : "-");
 }
 
@@ -59,9 +74,13 @@ std::string met_table(const FleetPlanFile& plan, const FleetPlanResult& result) 
   std::ranges::stable_sort(met, {}, [](const PlannedFleet* fleet) {
     return std::pair(fleet->dollars_per_hour, fleet->whole.p99_ttft_ms);
   });
-  std::string text =
-      fmt::format("\n  {:<52}{:>9}{:>6}{:>10}{:>9}{:>9}{:>10}{:>10}{:>8}\n", "fleet", "replicas",
-                  "nodes", "$/h", "$/M out", "$/1k req", "p99 TTFT", "p99 TPOT", "J/token");
+  std::string targets;
+  for (const std::size_t i : other_targets(plan)) {
+    targets += fmt::format("{:>14}", latency_title(plan.targets[i].metric));
+  }
+  std::string text = fmt::format("\n  {:<52}{:>9}{:>6}{:>10}{:>9}{:>9}{}{:>10}{:>10}{:>8}\n",
+                                 "fleet", "replicas", "nodes", "$/h", "$/M out", "$/1k req",
+                                 targets, "p99 TTFT", "p99 TPOT", "J/token");
   for (const PlannedFleet* fleet : met) text += met_row(plan, *fleet);
   return text +
          "  * no other fleet beats it on cost, p99 TTFT, p99 TPOT, energy and quality together; in "

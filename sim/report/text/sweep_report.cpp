@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <set>
 #include <span>
@@ -15,6 +16,7 @@
 #include "sim/report/text/study_points.hpp"
 #include "sim/report/text/terminal.hpp"
 #include "sim/report/text/wrapped_text.hpp"
+#include "sim/resolve/run_verdict.hpp"
 
 namespace headroom {
 namespace {
@@ -81,6 +83,24 @@ std::string notes(Runs runs) {
   return counted(counts, runs.size());
 }
 
+// How long requests wait where the engine keeps up, which it may do however long that is; empty:
+// not known.
+std::string wait_text(const SweepShown& shown) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = -1;
+  for (const StoredRun& run : shown.runs) {  // overloaded ones have no latencies
+    for (const auto& [name, ms] : run.metrics) {
+      if (name != "p99_ttft_ms") continue;
+      least = std::min(least, ms);
+      most = std::max(most, ms);
+    }
+  }
+  if (most < 0) return "";
+  if (least == most) return fmt::format("; p99 TTFT is {}", latency_text(most));
+  return fmt::format("; where they do, p99 TTFT is {} to {}", latency_text(least),
+                     latency_text(most));
+}
+
 // "17 of 25 points keep up; 8 are overloaded, the first at workload.arrivals.request_rate 22.0".
 std::string sweep_sentence(const SweepShown& shown, const StudyPoints& points) {
   std::set<std::int64_t> all;
@@ -111,6 +131,7 @@ std::string sweep_sentence(const SweepShown& shown, const StudyPoints& points) {
   };
   add(overloaded, overloaded.size() == 1 ? "is overloaded" : "are overloaded");
   add(not_started, not_started.size() == 1 ? "does not start" : "do not start");
+  text += wait_text(shown);
   return wrapped("", text, 0, kStudyTextWidth) + "\n";
 }
 

@@ -174,6 +174,11 @@ std::string tune_text(const TuneAnswer& answer, const std::string& flags) {
                                          seeds_text(answer), answer.gain_seeds,
                                          gain_text(answer, answer.as_it_stands)));
   }
+  if (answer.has_no_draws && !answer.settings.empty()) {
+    out += tune_line("gain", gain_text(answer, answer.as_it_stands) +
+                                 " with the recorded requests, in which nothing is drawn: there is "
+                                 "no interval");
+  }
   out += share_table(answer) + left_lines(answer);
   if (!answer.ends.empty()) out += "\n" + ends_lines(answer);
   out += tune_line("search",

@@ -143,6 +143,19 @@ const Format = (() => {
     return JSON.stringify(json);
   }
 
+  // Names of an axis' values. Objects of one name are told apart by the keys in which they differ.
+  function settings(values) {
+    const names = values.map(setting);
+    const keysOf = (value) => value && typeof value === 'object' ? Object.keys(value) : [];
+    return values.map((value, i) => {
+      const twins = values.filter((_, k) => names[k] === names[i]);
+      if (twins.length === 1) return names[i];
+      const differs = (key) => new Set(twins.map((one) => JSON.stringify(one[key]))).size > 1;
+      const told = keysOf(value).filter(differs).map((key) => `${key} ${setting(value[key])}`);
+      return [names[i], ...told].join(' ');
+    });
+  }
+
   const settingUnits = [[/request_rate|rps$/, 'requests/s'], [/tokens|_len$|context|prompt|output/,
     'tokens'], [/users$/, 'users'],
   [/concurrency|num_seqs|num_requests|max_batch_size/, 'requests'],
@@ -161,5 +174,5 @@ const Format = (() => {
   }
 
   return {number, integer, tick, milliseconds, seconds, percent, gib, signed, timeUnit, metric,
-    title, value, setting, settingUnit, settingTitle, isCost, isShare, GIB};
+    title, value, setting, settings, settingUnit, settingTitle, isCost, isShare, GIB};
 })();

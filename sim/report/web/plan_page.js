@@ -19,6 +19,14 @@ const PlanPage = (() => {
       text: Format.number},
   };
 
+  // Targets on other latencies than the two that are always shown.
+  const otherTargets = (answer) => Object.keys(answer.slo)
+    .filter((metric) => metric !== 'p99_ttft_ms' && metric !== 'p99_tpot_ms');
+  const targetTitle = (metric) => {
+    const [figure, of] = metric.replace(/_ms$/, '').split('_');
+    return `${figure.charAt(0).toUpperCase()}${figure.slice(1)} ${of.toUpperCase()}`;
+  };
+
   function headline(answer, chosen) {
     const tile = RunPage.tile;
     if (!chosen) {
@@ -37,6 +45,10 @@ const PlanPage = (() => {
         `${chosen.needed_replicas} needed, on ${chosen.instances} × ${chosen.instance}`),
       tile('Output tokens', dollars(chosen.cost_per_million_output_tokens), 'per million',
         `${dollars(chosen.cost_per_thousand_requests)} per 1,000 requests`),
+      ...otherTargets(answer).map((metric) => tile(targetTitle(metric),
+        ...Format.milliseconds(planned.targets[metric].mean).split(' '),
+        `target ${Format.milliseconds(answer.slo[metric])}; ` +
+        `${Format.milliseconds(chosen.without_spares.targets[metric].mean)} without spares`)),
       tile('P99 TTFT', ttft, ttftUnit, limit('p99_ttft_ms')),
       tile('P99 TPOT', tpot, tpotUnit, limit('p99_tpot_ms')),
       tile('Energy', Format.number(chosen.joules_per_output_token), 'J/output token',
@@ -88,7 +100,8 @@ const PlanPage = (() => {
       rows: met.map((fleet) => [fleet.name, fleet.cost_per_hour, measure.value(fleet)])})};
   }
 
-  function metTable(met) {
+  function metTable(answer, met) {
+    const targets = otherTargets(answer);
     const columns = [{name: 'Fleet', csv: 'fleet', isWide: true},
       {name: 'Front', csv: 'on_front', format: (value) => value ? 'yes' : ''},
       {name: 'Quality', number: true, csv: 'quality'},
@@ -98,6 +111,8 @@ const PlanPage = (() => {
       {name: 'Cost', unit: '$/h', number: true, csv: 'cost_per_hour'},
       {name: 'Output tokens', unit: '$/M', number: true, csv: 'cost_per_million_output_tokens'},
       {name: 'Requests', unit: '$/1,000', number: true, csv: 'cost_per_thousand_requests'},
+      ...targets.map((metric) => ({name: targetTitle(metric), unit: 'ms', number: true,
+        csv: metric})),
       {name: 'P99 TTFT', unit: 'ms', number: true, csv: 'p99_ttft_ms'},
       {name: 'P99 TPOT', unit: 'ms', number: true, csv: 'p99_tpot_ms'},
       {name: 'Energy', unit: 'J/token', number: true, csv: 'joules_per_output_token'},
@@ -106,6 +121,7 @@ const PlanPage = (() => {
     return Table.create(columns, met.map((fleet) => [fleet.name, fleet.on_front, fleet.quality,
       fleet.replicas, fleet.needed_replicas, fleet.instances, fleet.cost_per_hour,
       fleet.cost_per_million_output_tokens, fleet.cost_per_thousand_requests,
+      ...targets.map((metric) => fleet.as_planned.targets[metric].mean),
       fleet.as_planned.p99_ttft_ms, fleet.as_planned.p99_tpot_ms, fleet.joules_per_output_token,
       fleet.as_planned.busy_share, fleet.bounds.least_replicas]),
     {name: 'Fleets that meet the targets', sort: {column: 6, descending: false}, search: true});
@@ -178,7 +194,7 @@ const PlanPage = (() => {
       }
     }
     const candidates = RunPage.section(main, 'candidates', 'Candidates');
-    candidates.append(...[met.length ? metTable(met) : null, outTable(answer)].filter(Boolean));
+    candidates.append(...[met.length ? metTable(answer, met) : null, outTable(answer)].filter(Boolean));
     if (!chosen) return;
     RunPage.section(main, 'sensitivity', 'Sensitivity').append(sensitivity(answer));
     runIt(RunPage.section(main, 'run', 'Run it'), answer, chosen);

@@ -4,7 +4,8 @@
 const StudyCharts = (() => {
   // What a kind of OOM is called in a cell, one letter each.
   const OOM_LETTERS = {startup: 'S', rejected_too_long: 'L', runtime_device: 'D',
-    fragmentation: 'F', thrash: 'T', runtime_host: 'H', cgroup_kill: 'C', host_freeze: 'Z'};
+    fragmentation: 'F', thrash: 'T', runtime_host: 'H', cgroup_kill: 'C', host_freeze: 'Z',
+    kv_cells: 'K'};
   const words = (kind) => kind.replaceAll('_', ' ');
 
   // The study's data, with values that the charts use repeatedly.
@@ -18,7 +19,7 @@ const StudyCharts = (() => {
     };
     const axes = study.axes.map((axis, i) => ({...axis, at: i, label: short(axis.path),
       numeric: axis.values.every((value) => typeof value === 'number'),
-      names: axis.values.map(Format.setting)}));
+      names: Format.settings(axis.values)}));
     const rows = study.points.map((values, i) => ({i, values, status: study.status[i],
       oom: Object.keys(study.oom[i] || {}), ooms: study.oom[i] || {}}));
     const mean = (metric, row) => study.values[metric].mean[row.i];

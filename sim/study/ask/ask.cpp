@@ -30,6 +30,7 @@ class Asker {
     answer_.load = load_of(scenario);
     answer_.has_load = query_.has_load;
     answer_.has_targets = !targets_.empty();
+    answer_.makes_vectors = makes_vectors(scenario, catalog_);
     if (!query_.refusal.empty()) {
       answer_.run = check(scenario, catalog_);
       answer_.run.started = false;

@@ -65,6 +65,7 @@ struct AskAnswer {
   AskLoad load;
   bool has_load = true;
   bool has_targets = true;
+  bool makes_vectors = false;  // of prompts, and no tokens
   std::vector<AskLatency> latencies;
   std::optional<AskEdge> largest_load;
   std::optional<AskEdge> largest_users;    // of the same requests in a closed loop

@@ -154,8 +154,12 @@ class Planner {
     fleet.dollars_per_hour = cost_per_hour(plan_, fleet.candidate, fleet.replicas);
     const double per_s = fleet.dollars_per_hour / 3600;
     const FleetMeasure& whole = fleet.whole;
-    fleet.dollars_per_million_tokens = per_s / whole.output_tokens_per_s * 1e6;
-    fleet.dollars_per_thousand_requests = per_s / whole.requests_per_s * 1e3;
+    // A run is longer than the traffic by the time that its last requests take.
+    const PlanTraffic& traffic = result_.traffic[fleet.candidate.model];
+    const double rate = traffic.states_rate() ? traffic.rate() : whole.requests_per_s;
+    const double tokens = whole.output_tokens_per_s / whole.requests_per_s;
+    fleet.dollars_per_million_tokens = per_s / (rate * tokens) * 1e6;
+    fleet.dollars_per_thousand_requests = per_s / rate * 1e3;
     if (whole.mean_w) fleet.joules_per_token = *whole.mean_w / whole.output_tokens_per_s;
     fleet.rolling_restart_s = static_cast<double>(fleet.replicas) * fleet.bounds.restart_s;
   }

@@ -109,6 +109,7 @@ PlanTraffic measure_traffic(const Scenario& scenario) {
   PlanTraffic traffic;
   traffic.is_recorded = !workload.facts.trace_name.empty();
   traffic.shares_prefixes = workload.facts.shares_prefixes;
+  traffic.is_closed_loop = scenario.workload.closed_loop.users.has_value();
   double prompt_sum = 0;
   double output_sum = 0;
   TimeNs first = 0;

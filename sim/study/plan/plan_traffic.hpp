@@ -25,10 +25,13 @@ struct PlanTraffic {
   std::vector<PlanRequest> lengths;  // in order of prompts
   bool is_recorded = false;          // of a trace: seeds alone change nothing
   bool shares_prefixes = false;
+  bool is_closed_loop = false;  // users wait for answers, whose times are not known yet
 
   [[nodiscard]] double rate() const {
     return span_s > 0 ? static_cast<double>(requests) / span_s : 0;
   }
+  // Whether requests come at rate() whatever serves them.
+  [[nodiscard]] bool states_rate() const { return !is_closed_loop && span_s > 0; }
 };
 
 // Pulls every request once; what waits for an answer waits a second. DataError, ConfigError as for

@@ -205,12 +205,18 @@ Study load_study(const std::string& name, const std::vector<std::string>& set,
     known.push_back(stem_of(file.name));
   }
   if (is_folder) return parse_study(read_json_file(name), "", set, trace);  // says what it is
-  const std::string nearest = nearest_name(name, known);
-  throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
-                              .origin = name,
-                              .problem = "no such file, and no built-in study of this name",
-                              .nearest = nearest,
-                              .context = nearest.empty() ? "see `headroom list studies`" : ""});
+  const bool is_scenario = std::ranges::any_of(
+      scenario_files(), [&](const EmbeddedFile& file) { return stem_of(file.name) == name; });
+  const std::string nearest = is_scenario ? "" : nearest_name(name, known);
+  throw ConfigError(Complaint{
+      .kind = ErrorKind::unreadable,
+      .origin = name,
+      .problem = is_scenario
+                     ? "a scenario, where a study is expected: a file that names a scenario "
+                       "as its base and what varies"
+                     : "no such file, and no built-in study of this name",
+      .nearest = nearest,
+      .context = nearest.empty() ? "see `headroom list studies`" : ""});
 }
 
 }  // namespace headroom

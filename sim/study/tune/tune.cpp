@@ -383,10 +383,19 @@ class Tuner {
     std::ranges::stable_sort(answer_.shares, std::greater<>(), &TuneShare::share);
   }
 
+  [[nodiscard]] bool has_no_draws() const {
+    if (scenario_.workload.trace.file.empty()) return false;
+    Scenario other = scenario_;
+    ++other.seed;
+    return headroom::run(other, catalog_).digest == answer_.run.digest;
+  }
+
   // The gain with draws of the same traffic that the search has not seen: the best of many
   // configurations was also lucky with its own.
   void repeat_with_seeds() {
     if (!best_.merit || !answer_.as_it_stands.merit) return;
+    answer_.has_no_draws = has_no_draws();
+    if (answer_.has_no_draws) return;
     std::vector<double> gains;
     for (std::int64_t i = 1; i <= kGainSeeds && !meter_.is_stopped(); ++i) {
       const auto merit = [&](const TunePoint& point) {

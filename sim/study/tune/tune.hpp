@@ -99,6 +99,7 @@ struct TuneAnswer {
   // The gain over the scenario as it stands, relative, with other seeds of the traffic than the
   // search had.
   std::optional<double> gain;
+  bool has_no_draws = false;   // recorded requests, the same with every seed: no gain with others
   double gain_half_width = 0;  // of its interval of 95 %
   std::int64_t gain_seeds = 0;
   std::vector<TuneAtEnd> ends;  // of the range of measured runs; empty: not known, or no effect

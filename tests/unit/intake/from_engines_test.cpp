@@ -74,6 +74,11 @@ TEST_CASE("sglang: drafts of a command") {
   CHECK(chain.at("speculative_config") ==
         Json{{"method", "eagle3"}, {"num_speculative_tokens", 3}});
   CHECK_FALSE(chain.contains("speculative_num_draft_tokens"));
+  // Not what a chain of 3 verifies: the resolver warns of it (resolve/speculation_test.cpp).
+  const Json contradicted = engine(
+      "--speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 "
+      "--speculative-num-draft-tokens 8");
+  CHECK(contradicted.at("speculative_num_draft_tokens") == 8);
   const Json tree = engine(
       "--speculative-algorithm EAGLE --speculative-draft-model-path d --speculative-num-steps 5 "
       "--speculative-eagle-topk 8 --speculative-num-draft-tokens 64");

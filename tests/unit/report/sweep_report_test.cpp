@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/report/text/study_points.hpp"
+
 namespace headroom::sweep_report_test {
 
 namespace {
@@ -77,6 +79,33 @@ TEST_CASE("paths that end alike are headed in full") {
                  "x.db");
   CHECK(has(text, "workload.prompt.tokens"));
   CHECK(has(text, "workload.output.tokens"));
+}
+
+TEST_CASE("values of one name are told apart by what differs") {
+  const std::string small = R"({"name": "trtllm", "max_num_tokens": 8192, "max_batch_size": 64})";
+  const std::string large = R"({"name": "trtllm", "max_num_tokens": 16384, "max_batch_size": 64})";
+  const std::string other = R"({"name": "vllm", "max_num_seqs": 8})";
+  auto shown = shown_settings({small, large, other, "8", "\"m\""});
+  CHECK(shown[small] == "trtllm max_num_tokens 8192");
+  CHECK(shown[large] == "trtllm max_num_tokens 16384");
+  CHECK(shown[other] == "vllm");
+  CHECK(shown["8"] == "8");
+  CHECK(shown["\"m\""] == "m");
+  const StudyPoints points({{0, "engine", small}, {1, "engine", large}});
+  CHECK(points.cells(1)[1] == "trtllm max_num_tokens 16384");
+}
+
+TEST_CASE("the first line says how long requests wait where the engine keeps up") {
+  const std::vector<StoredParameter> parameters{{0, "workload.arrivals.request_rate", "1"},
+                                                {1, "workload.arrivals.request_rate", "2"},
+                                                {2, "workload.arrivals.request_rate", "3"}};
+  std::vector<StoredRun> runs{run_of(0, 0, 100), run_of(1, 0, 2300), run_of(2, 0, 0)};
+  runs[2].stationary = false;
+  runs[2].metrics.clear();
+  const std::string text = sweep_text({parameters, runs, {}, {3, 3, 0}}, "x.db");
+  INFO(text);
+  CHECK(text.starts_with("2 of 3 points keep up"));
+  CHECK(has(text.substr(0, text.find('\n')), "p99 TTFT is 100 ms to 2.30 s"));
 }
 
 TEST_CASE("a merge says what it has and what is missing") {

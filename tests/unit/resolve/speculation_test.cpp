@@ -127,6 +127,9 @@ TEST_CASE("results say what of a drafter's memory is known", "[speculation]") {
   CHECK(warns(kEagle3, "an estimate), but not its activations"));
   CHECK(warns(R"({"speculative_config": {"method": "mtp"}})", "not known to ship"));
   CHECK(warns(R"({"speculative_config": {"method": "draft_model"}})", "set its model"));
+  CHECK(warns(R"({"name": "sglang", "speculative_num_draft_tokens": 8, "speculative_config":
+                  {"method": "eagle3", "num_speculative_tokens": 3}, "speculative_eagle_topk": 1})",
+              "speculative_num_draft_tokens 8 becomes 4"));
   CHECK(warns(R"({"speculative_config": {"method": "draft_model", "model": "qwen3-0.6b"}})",
               "KV of qwen3-0.6b, but not its"));
   CHECK(warns(R"({"name": "static", "scheduler": "vllm", "kv_allocator": "paged",

@@ -144,28 +144,83 @@ TEST_CASE("without cache_prompt a slot remembers nothing") {
   CHECK(kv.cached_prefix(1, request_of(90, pieces)) == 0);
 }
 
-TEST_CASE("shared cells: a request sets aside what it may need, and idle content makes way") {
-  // 100 cells for two slots of up to 80. A keeps 60 of prompt when it has gone; B takes the other
-  // slot and 30, C needs 50: 30 + 50 leave 20, so A's 60 cached tokens go.
+// A slot for `id`, and `cells` for its first chunk.
+bool begin(SlotKv& kv, RequestId id, const Request& request, TokenCount cells) {
+  return kv.try_grow({.id = id, .request = &request}) &&
+         kv.try_grow({.id = id, .request = &request, .hold_tokens = cells});
+}
+
+TEST_CASE("shared cells are taken when they are computed, and idle content makes way") {
+  // 100 cells for two slots of up to 80. A keeps 62 when it has gone. B takes the other slot and 38
+  // cells beside them; the next one costs A's.
   const Pieces pieces{{{1, 40}, {2, 20}}};
   const Request a = request_of(60, pieces);
+  const Request b = request_of(30);
   SlotKv kv({.slots = 2, .slot_tokens = 80, .shared_cells = 100});
   CHECK(kv.pool().total_blocks == 100);
   CHECK(kv.pool().largest_hole == 80);
-  REQUIRE(kv.try_grow({.id = 0, .request = &a, .hold_tokens = 60, .final_tokens = 75}));
-  CHECK(kv.pool().free_blocks == 25);
-  CHECK_FALSE(kv.try_grow({.id = 1, .hold_tokens = 20, .final_tokens = 26}));
+  REQUIRE(kv.try_grow({.id = 0, .request = &a, .final_tokens = 80}));
+  CHECK(kv.pool().used_blocks() == 0);
+  REQUIRE(kv.try_grow({.id = 0, .request = &a, .hold_tokens = 60}));
+  kv.take(2);
+  CHECK(kv.pool().used_blocks() == 62);
+  CHECK(kv.room() == 38);
   kv.release(0, a, 62, KvRelease::finished);
-  CHECK(kv.pool().free_blocks == 100);
+  CHECK(kv.pool().used_blocks() == 0);
   CHECK(kv.pool().cached_blocks == 60);
-  REQUIRE(kv.try_grow({.id = 1, .hold_tokens = 20, .final_tokens = 30}));
+  REQUIRE(begin(kv, 1, b, 30));
   CHECK(kv.slot_of(1) == 0);  // never used
+  kv.take(8);
   CHECK(kv.cached_prefix(2, request_of(79, pieces)) == 60);
-  CHECK(kv.pool().cached_blocks == 60);
-  const Request stranger = request_of(40);
-  REQUIRE(kv.try_grow({.id = 2, .request = &stranger, .hold_tokens = 40, .final_tokens = 50}));
-  CHECK(kv.pool().free_blocks == 20);
+  CHECK(kv.room() == 62);  // the content can go
+  kv.take(1);
+  CHECK(kv.cached_prefix(2, request_of(79, pieces)) == 0);
   CHECK(kv.pool().cached_blocks == 0);
+  CHECK(kv.pool().free_blocks == 61);
+}
+
+TEST_CASE("shared cells: content is kept for a request that has its slot and has not begun") {
+  // 100 cells. A left 62 behind, B has 20: while C waits in A's slot, B may have 18 more.
+  const Pieces pieces{{{1, 40}, {2, 20}}};
+  const Request a = request_of(60, pieces);
+  const Request b = request_of(20);
+  const Request c = request_of(79, pieces);
+  SlotKv kv({.slots = 2, .slot_tokens = 80, .shared_cells = 100});
+  REQUIRE(begin(kv, 0, a, 60));
+  kv.take(2);
+  kv.release(0, a, 62, KvRelease::finished);
+  REQUIRE(begin(kv, 1, b, 20));
+  REQUIRE(kv.try_grow({.id = 2, .request = &c}));
+  CHECK(kv.slot_of(2) == 1);
+  CHECK(kv.room() == 18);
+  CHECK(kv.longest(1) == 38);
+  CHECK(kv.longest(2) == 80);
+  CHECK_FALSE(kv.try_grow({.id = 1, .request = &b, .hold_tokens = 39}));
+  SECTION("it begins behind what it found, and the rest is free") {
+    REQUIRE(kv.try_grow({.id = 2, .request = &c, .hold_tokens = 61}));
+    CHECK(kv.room() == 19);
+  }
+  SECTION("it leaves, and the content is still there") {
+    kv.release(2, c, 0, KvRelease::finished);
+    CHECK(kv.room() == 80);
+    CHECK(kv.cached_prefix(3, c) == 60);
+  }
+}
+
+TEST_CASE("shared cells: the first idle slot gives up its content first") {
+  const std::array<PrefixSegment, 1> one{{{1, 30}}};
+  const std::array<PrefixSegment, 1> two{{{2, 30}}};
+  const Request a = request_of(30, one);
+  const Request b = request_of(30, two);
+  const Request c = request_of(50);
+  SlotKv kv({.slots = 3, .slot_tokens = 80, .shared_cells = 100});
+  REQUIRE(begin(kv, 0, a, 30));
+  REQUIRE(begin(kv, 1, b, 30));
+  kv.release(0, a, 30, KvRelease::finished);  // slot 2, idle for longer
+  kv.release(1, b, 30, KvRelease::finished);  // slot 1
+  REQUIRE(begin(kv, 2, c, 50));
+  CHECK(kv.cached_prefix(3, a) == 29);
+  CHECK(kv.cached_prefix(3, b) == 0);
 }
 
 }  // namespace

@@ -2,12 +2,14 @@
 
 #include "sim/study/plan/fleet_planner.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
 #include "sim/report/json/fleet_figures.hpp"
 #include "sim/report/json/plan_json.hpp"
 #include "sim/report/text/plan_report.hpp"
+#include "sim/report/text/terminal.hpp"
 #include "sim/study/plan/fleet_sizer.hpp"
 
 namespace headroom::fleet_planner_test {
@@ -59,8 +61,13 @@ TEST_CASE("a fleet is as small as its targets allow") {
   // Two devices an instance.
   CHECK(fleet.instances == (fleet.needed + 1) / 2);
   CHECK(fleet.dollars_per_hour == 2.0 * static_cast<double>(fleet.instances));
+  const PlanTraffic& traffic = result.traffic[0];
+  const double tokens = fleet.whole.output_tokens_per_s / fleet.whole.requests_per_s;
+  CHECK(tokens == Approx(traffic.mean_output).epsilon(0.05));
   CHECK(fleet.dollars_per_million_tokens ==
-        Approx(fleet.dollars_per_hour / (fleet.whole.output_tokens_per_s * 3600) * 1e6));
+        Approx(fleet.dollars_per_hour / (traffic.rate() * tokens * 3600) * 1e6));
+  CHECK(fleet.dollars_per_thousand_requests ==
+        Approx(fleet.dollars_per_hour / (traffic.rate() * 3600) * 1e3));
   CHECK(fleet.joules_per_token == Approx(*fleet.whole.mean_w / fleet.whole.output_tokens_per_s));
 }
 
@@ -168,6 +175,24 @@ TEST_CASE("a router that keeps promises keeps the tightest limits of the plan") 
   const PlannedFleet fleet = only_fleet(planned(plan));
   CHECK(fleet.fate == PlanFate::met);
   CHECK(fleet.without_spares.kept());
+}
+
+TEST_CASE("a table of fleets shows every latency that has a target") {
+  const FleetPlanFile plan = chat_plan(R"("failures": 1,
+      "slo": {"p99_ttft_ms": 600, "mean_ttft_ms": 300, "p99_tpot_ms": 60},
+      "models": ["llama-3.1-8b"], "tensor_parallel_size": [1],
+      "instances": [{"device": "l40s", "gpus": 2, "price_per_hour": 2}])");
+  const FleetPlanResult result = planned(plan);
+  const PlannedFleet& fleet = only_fleet(result);
+  REQUIRE(fleet.fate == PlanFate::met);
+  REQUIRE(fleet.whole.targets.size() == 3);
+  const std::string text = plan_text(plan, result, Catalog::embedded(), "");
+  const std::size_t head = text.find("mean TTFT  p99 TTFT");
+  INFO(text);
+  CHECK(head != std::string::npos);
+  const auto mean = std::ranges::find(plan.targets, "mean_ttft_ms", &PlanTarget::metric);
+  const auto at = static_cast<std::size_t>(mean - plan.targets.begin());
+  CHECK(text.find(human_ms(fleet.whole.targets[at].mean), head) != std::string::npos);
 }
 
 TEST_CASE("a plan is the same for any number of threads") {
