@@ -12,6 +12,7 @@
 #include "sim/app/engine_source.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
+#include "sim/engines/back_ends.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/engines/launch.hpp"
 #include "sim/kernel/nearest_name.hpp"
@@ -139,6 +140,25 @@ DescribedSystem described_system(const SystemFlags& a, const std::string& asker)
   }
   if (!a.service.empty()) throw service_of_no_file();
   return described_by_flags(a, asker);
+}
+
+std::string set_engine_of_device(Json& root, const Catalog& catalog) {
+  const auto device = root.find("device");
+  if (device == root.end() || !device->is_string()) return "";
+  const std::string id = device->get<std::string>();
+  if (root.contains("engine") && root["engine"].contains("name")) return "";
+  if (!catalog.has_device(id)) return "";
+  const std::string& vendor = catalog.device(id).vendor;
+  const std::string usual = Scenario{}.engine.name;
+  const std::string_view missing = missing_back_end(engine_named(usual), vendor);
+  if (missing.empty()) return "";
+  const auto all = engines();
+  const auto found = std::ranges::find_if(all, [&](const Engine* engine) {
+    return engine->launch != nullptr && missing_back_end(*engine, vendor).empty();
+  });
+  if (found == all.end()) return "";
+  root["engine"]["name"] = (*found)->name;
+  return fmt::format("engine {} on {} (--engine): {} {}", (*found)->name, id, usual, missing);
 }
 
 bool is_scenario(const std::string& word) {

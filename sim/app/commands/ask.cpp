@@ -278,6 +278,15 @@ Asked asked_services(AskArguments a, const Catalog& catalog) {
   return asked;
 }
 
+// Of systems that were described by model and device.
+void set_engines(Asked& asked, const Catalog& catalog) {
+  for (AskQuery& query : asked.queries) {
+    std::string note = set_engine_of_device(query.document.json.root, catalog);
+    const bool is_new = std::ranges::find(asked.assumed, note) == asked.assumed.end();
+    if (!note.empty() && is_new) asked.assumed.push_back(std::move(note));
+  }
+}
+
 // Whether one of the systems that were asked about serves what was asked, with all its services.
 bool one_holds(const std::vector<AskAnswer>& answers, std::size_t together) {
   const auto holds = [](const AskAnswer& answer) { return answer.verdict <= HoldVerdict::tight; };
@@ -310,6 +319,7 @@ int ask_command(AskArguments& a) {
   const bool several =
       !by_names && a.system.source.size() == 1 && starts_several(a.system.source.front());
   Asked asked = several ? asked_services(a, catalog) : asked_system(a);
+  if (a.system.source.empty()) set_engines(asked, catalog);
   const std::vector<std::string> units = unit_notes(a.targets);
   asked.assumed.insert(asked.assumed.end(), units.begin(), units.end());
   const std::size_t notes = asked.assumed.size();
