@@ -6,6 +6,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/engine_vectors_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/fleet_policies_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/kv_allocators_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/leaf_eviction_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/llamacpp_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/offload_tier_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/paged_sharing_test.cpp
