@@ -24,6 +24,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/sarathi_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sglang_drafts_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sglang_order_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sglang_rules_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sglang_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/slo_aware_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/slots_test.cpp
