@@ -10,42 +10,10 @@
 
 namespace headroom {
 
-namespace {
-
-constexpr NamedValue<SglangOrder> kOrders[] = {{"fcfs", SglangOrder::fcfs},
-                                               {"lpm", SglangOrder::lpm},
-                                               {"dfs-weight", SglangOrder::dfs_weight},
-                                               {"lof", SglangOrder::lof},
-                                               {"random", SglangOrder::random}};
-
-// Data ranks (managers/data_parallel_controller.py, LoadBalanceMethod).
-constexpr NamedValue<RankChoice> kRankChoices[] = {{"round_robin", RankChoice::in_turn},
-                                                   {"total_requests", RankChoice::fewest_requests},
-                                                   {"total_tokens", RankChoice::fewest_tokens}};
-
-constexpr TokenCount kMostNewTokens = 4096;  // SGLang, CLIP_MAX_NEW_TOKENS
-
-// Prompt and output that a request alone in the pool is admitted with: SGLang's max_req_len less
-// its own allowances, = pool - 2 with pages of one token. Longer pages cost their rounding.
-TokenCount room(const KvPoolState& pool) { return (pool.total_blocks - 3) * pool.block_tokens + 1; }
-
-TokenCount max_output(const Request& request, const KvPoolState& pool) {
-  return std::clamp<TokenCount>(room(pool) - request.prompt_tokens, 0, request.max_tokens);
-}
-
-// Estimate of the tokens that a request with `generated` will still need.
-TokenCount output_to_come(const Request& request, TokenCount generated, const KvPoolState& pool) {
-  return std::clamp<TokenCount>(max_output(request, pool) - generated, 0, kMostNewTokens);
-}
-
-TokenCount whole_pages(TokenCount tokens, std::int32_t page) { return tokens / page * page; }
-
-}  // namespace
-
 SglangScheduler::SglangScheduler(const SchedulerOptions& options)
     : options_(options),
       own_(options.own.get<SglangScheduling>()),
-      waiting_(value_named<SglangOrder>(own_.schedule_policy, kOrders), options.seed),
+      waiting_(value_named<SglangOrder>(own_.schedule_policy, kSglangOrders), options.seed),
       late_prefixes_(options.finds_prefixes),
       ratio_(own_.schedule_conservativeness * own_.conservativeness_factor),
       drafts_(options.speculation) {
@@ -86,6 +54,7 @@ StepCount SglangScheduler::steps_to_read(const PlanContext& context) const {
 
 void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   if (context.part == PlanPart::decodes) return decode(context, plan);
+  note_plan(context);
   if (idle_) ratio_.start_anew(context.decodes_planned);
   read_arrivals(context);
   idle_ = false;
@@ -96,11 +65,13 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   const bool mixed = own_.enable_mixed_chunk && context.decodes.size() > 0;
   if (mixed || context.decodes_go_on) return plan_beside(context, plan, mixed);
   const bool alone = seats_taken() == 0;
-  build_prefill_batch(context, plan, budget_for(0));
+  // Those that have finished count as decodes beside the batch, until a batch takes them in.
+  Budget budget = budget_for(own_.enable_mixed_chunk ? finished_ : 0);
+  if (own_.enable_mixed_chunk) budget.set_aside = static_cast<double>(finished_);
+  build_prefill_batch(context, plan, budget);
   if (plan.chunks.empty()) return decode(context, plan);
   if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
-  if (own_.enable_mixed_chunk)
-    finished_ = 0;  // the running batch is merged in, although it is empty
+  if (own_.enable_mixed_chunk) forget_finished();
   plan.decodes_pause = true;
   last_was_prefill_ = true;
 }
@@ -111,26 +82,50 @@ void SglangScheduler::plan_beside(const PlanContext& context, BatchPlan& plan, b
   if (blocks_for_decodes(context) > context.kv.pool().free_blocks) return decode(context, plan);
   const std::int64_t rows = context.decodes.size();
   const bool alone = seats_taken() == 0;
+  const KvPoolState& pool = context.kv.pool();
+  const BlockCount free = pool.free_blocks;
   take_decodes(context, plan);
-  Budget budget = budget_for(mixed ? rows + finished_ : 0);
-  if (mixed) budget.set_aside = finished_;  // one token each, as for those that do decode
+  Budget budget = budget_for(own_.enable_mixed_chunk ? rows + finished_ : 0);
+  // One token for each, those that have finished included; what the others need is taken already.
+  const TokenCount taken = (free - pool.free_blocks) * pool.block_tokens;
+  if (own_.enable_mixed_chunk) budget.set_aside = static_cast<double>(rows + finished_ - taken);
+  const RequestId last = running_.back();
   build_prefill_batch(context, plan, budget);
   if (plan.chunks.empty()) {
+    if (finished_ > 0 && rows == 0) plan.wake_at_ns = context.now_ns;  // as in decode()
     filter_running();
     return finish_decode_plan(context, plan);
   }
   // Beside prompts nobody drafts.
   for (VerifiedRow& row : plan.verified) row.tokens = 1;
   if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
-  if (own_.enable_mixed_chunk) finished_ = 0;
+  if (own_.enable_mixed_chunk) forget_finished();
+  if (mixed && !drafts_.any()) put_first(last);
   last_was_prefill_ = true;
   last_was_mixed_ = mixed;
-  ratio_.skip_step();
+  ratio_.skip_steps(1);
 }
 
-// Those of the prefill batch before that have finished are dropped before it joins the others.
+// At the start of a plan: what the requests that have left since the last one have generated, and
+// decode steps of other data ranks, which do not count here.
+void SglangScheduler::note_plan(const PlanContext& context) {
+  requests_ = &context.requests;
+  if (stood_by_) ratio_.skip_steps(context.decodes_planned - planned_before_);
+  planned_before_ = context.decodes_planned;
+  stood_by_ = false;
+  for (const Request& request : left_) {
+    const std::int32_t in_flight = context.decodes_in_flight > 0 ? 1 : 0;
+    const TokenCount generated = context.generated(request) - in_flight;
+    finished_output_ += output_to_come(request, generated, context.kv.pool());
+  }
+  left_.clear();
+}
+
+// Those of the prefill batch before that have finished are dropped before it joins the others, and
+// so is one whose prompt is computed in part.
 void SglangScheduler::filter_last_batch() {
-  if (last_shrank_) batch_is_full_ = false;
+  if (last_shrank_ || (last_was_prefill_ && chunked_ != kNoRequest)) batch_is_full_ = false;
+  before_completed_.swap(last_completed_);
   last_completed_.clear();
   last_was_prefill_ = last_was_mixed_ = last_shrank_ = false;
 }
@@ -138,128 +133,26 @@ void SglangScheduler::filter_last_batch() {
 // Before the running requests decode.
 void SglangScheduler::filter_running() {
   if (finished_ > 0 || running_.empty()) batch_is_full_ = false;
+  forget_finished();
+}
+
+void SglangScheduler::forget_finished() {
   finished_ = 0;
+  finished_output_ = 0;
+}
+
+// A mixed batch has the prompts that it completes in front of those that decode: all behind `last`.
+void SglangScheduler::put_first(RequestId last) {
+  while (running_.back() != last) {
+    const RequestId id = running_.back();
+    running_.remove(id);
+    running_.push_front(id);
+  }
 }
 
 bool SglangScheduler::may_prefill() const {
   if (chunked_ != kNoRequest) return true;
   return !waiting_.empty() && !batch_is_full_ && seats_taken() < options_.max_num_seqs;
-}
-
-SglangScheduler::Budget SglangScheduler::budget_for(std::int64_t decodes_beside) const {
-  const TokenCount chunk = own_.chunked_prefill_size > 0 ? own_.chunked_prefill_size : INT32_MAX;
-  return {.input = own_.max_prefill_tokens - decodes_beside, .chunk = chunk - decodes_beside};
-}
-
-void SglangScheduler::build_prefill_batch(const PlanContext& context, BatchPlan& plan,
-                                          Budget budget) {
-  const bool admits = !waiting_.empty() && !batch_is_full_;
-  if (admits) budget.set_aside += output_for_running(context);
-  continue_chunked(context, plan, budget);
-  // After the last piece of a prompt one more request is tested, even if it could take no token.
-  const bool has_room = budget.chunk > 0 || !plan.chunks.empty();
-  if (admits && chunked_ == kNoRequest && has_room) admit_waiting(context, plan, budget);
-}
-
-void SglangScheduler::continue_chunked(const PlanContext& context, BatchPlan& plan,
-                                       Budget& budget) {
-  if (chunked_ == kNoRequest) return;
-  const RequestId id = chunked_;
-  const Request& request = context.requests[id];
-  const KvPoolState& pool = context.kv.pool();
-  const std::int32_t page = pool.block_tokens;
-  const TokenCount computed = request.computed_tokens;
-  const TokenCount left = request.known_tokens - computed;
-  TokenCount tokens = std::min(left, budget.chunk);
-  if (pool.grows_with_decode) {
-    tokens = std::min(tokens, (blocks_needed(computed, page) + pool.free_blocks) * page - computed);
-  }
-  if (tokens < left) tokens = whole_pages(tokens, page);
-  if (tokens <= 0) return;
-  const KvGrowth growth{.id = id,
-                        .request = &request,
-                        .hold_tokens = computed + tokens,
-                        .is_unknown = true,
-                        .fit_tokens = computed + tokens};
-  if (!context.kv.try_grow(growth)) return;
-  note_computed(id, computed + tokens, tokens == left);
-  plan.chunks.push_back({.id = id,
-                         .context_tokens = request.computed_tokens,
-                         .tokens = static_cast<std::int32_t>(tokens),
-                         .samples = tokens == left});
-  budget.input -= tokens;
-  budget.chunk -= tokens;
-  if (tokens < left) return;
-  chunked_ = kNoRequest;
-  running_.push_back(id);
-  budget.set_aside +=
-      output_to_come(request, request.known_tokens - request.prompt_tokens, pool) + page;
-}
-
-void SglangScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan, Budget& budget) {
-  waiting_.arrange(context);
-  for (RequestId id = waiting_.front(); id != kNoRequest && chunked_ == kNoRequest;
-       id = waiting_.front()) {
-    const TokenCount longest = room(context.kv.pool()) - drafts_.slots();
-    const bool never_fits = context.requests[id].known_tokens > longest;
-    if (!never_fits) {
-      const bool alone = seats_taken() == 0;
-      const bool seat = seats_taken() < options_.max_num_seqs;
-      const Added added = seat ? add_waiting(context, plan, id, budget) : Added::no_token;
-      if (added == Added::other) return;
-      batch_is_full_ = added == Added::no_token && !alone;
-      if (batch_is_full_) return;
-      if (added == Added::taken) {
-        if (budget.input <= 0 || budget.chunk <= 0) return;  // the next one is not tested
-        continue;
-      }
-    }
-    waiting_.pop_front();
-    plan.rejected.push_back(id);
-  }
-}
-
-SglangScheduler::Added SglangScheduler::add_waiting(const PlanContext& context, BatchPlan& plan,
-                                                    RequestId id, Budget& budget) {
-  const Request& request = context.requests[id];
-  const KvPoolState& pool = context.kv.pool();
-  const std::int32_t page = pool.block_tokens;
-  HEADROOM_CHECK(own_.chunked_prefill_size % page == 0, "chunks are of whole pages");
-  const TokenCount cached = context.kv.cached_prefix(id, request);
-  const TokenCount extend = request.known_tokens - cached;
-  const TokenCount output =
-      page + output_to_come(request, request.known_tokens - request.prompt_tokens, pool);
-  if (extend + output + budget.set_aside >= pool.free_blocks * page) return Added::no_token;
-  if (extend > budget.input && !plan.chunks.empty()) return Added::other;
-  const TokenCount tokens = extend > budget.chunk ? whole_pages(budget.chunk, page) : extend;
-  if (tokens <= 0) return Added::other;
-
-  // The same test again, less the cached pages that are free now and would be taken by the hit.
-  const KvGrowth growth{.id = id,
-                        .request = &request,
-                        .cached_tokens = cached,
-                        .hold_tokens = cached + tokens,
-                        .is_unknown = true,
-                        .fit_tokens = request.known_tokens,
-                        .final_tokens = TokenCount{request.prompt_tokens} + request.reserved_output,
-                        .keep_free = blocks_needed(output + budget.set_aside + 1, page)};
-  if (!context.kv.try_grow(growth)) return Added::no_token;
-  waiting_.pop_front();
-  note_computed(id, cached + tokens, tokens == extend);
-  plan.chunks.push_back({.id = id,
-                         .context_tokens = static_cast<std::int32_t>(cached),
-                         .tokens = static_cast<std::int32_t>(tokens),
-                         .admits = true,
-                         .samples = tokens == extend});
-  budget.input -= tokens;
-  budget.chunk -= tokens;
-  if (tokens == extend) {
-    running_.push_back(id);
-    budget.set_aside += output;
-  } else {
-    chunked_ = id;
-  }
-  return Added::taken;
 }
 
 void SglangScheduler::note_computed(RequestId id, TokenCount tokens, bool completes) {
@@ -269,13 +162,16 @@ void SglangScheduler::note_computed(RequestId id, TokenCount tokens, bool comple
   if (drafts_.any()) drafts_.begin(id, tokens);
 }
 
-TokenCount SglangScheduler::output_for_running(const PlanContext& context) const {
-  TokenCount to_come = 0;
-  for (RequestId id = running_.front(); id != kNoRequest; id = running_.after(id)) {
-    const Request& request = context.requests[id];
-    to_come += output_to_come(request, context.generated(request), context.kv.pool());
-  }
-  return static_cast<TokenCount>(ratio_.at(context.decodes_planned) * static_cast<double>(to_come));
+// Output tokens of a running request that the engine has read: those of a step in flight are not.
+std::int32_t SglangScheduler::read_output(const PlanContext& context, RequestId id) const {
+  const Request& request = context.requests[id];
+  const std::int32_t planned = context.generated(request);
+  if (options_.pipeline_depth < 2) return planned;
+  // Its first one may be that of a prefill batch in flight.
+  const bool in_flight =
+      context.decodes_in_flight > 0 || (request.anchor_decode == context.decodes_planned &&
+                                        std::ranges::count(before_completed_, id) > 0);
+  return in_flight ? planned - 1 : planned;
 }
 
 void SglangScheduler::decode(const PlanContext& context, BatchPlan& plan) {
@@ -300,7 +196,9 @@ void SglangScheduler::take_decodes(const PlanContext& context, BatchPlan& plan) 
 
 // Nothing is planned. With a step in flight the engine has its result to look at first.
 void SglangScheduler::note_idle(const PlanContext& context) {
-  idle_ = running_.empty() && chunked_ == kNoRequest && context.decodes_in_flight == 0;
+  stood_by_ = true;
+  idle_ = running_.empty() && chunked_ == kNoRequest && context.decodes_in_flight == 0 &&
+          (waiting_.empty() || !own_.rules.idle_without_queue);
 }
 
 // The decodes are taken and there is no chunk. The same step repeats until the pool is used up if
@@ -328,7 +226,7 @@ void SglangScheduler::find_candidates(const PlanContext& context) {
   for (RequestId id = running_.front(); id != kNoRequest; id = running_.after(id)) {
     const Request& request = context.requests[id];
     candidates_.push_back(
-        {id, context.generated(request), request.prompt_tokens, request.admission});
+        {id, read_output(context, id), request.prompt_tokens, candidates_.size()});
   }
   if (own_.retracts_latest) {
     std::ranges::reverse(candidates_);
@@ -355,6 +253,11 @@ void SglangScheduler::retract(const PlanContext& context, BatchPlan& plan) {
     waiting_.enqueue(id, context.requests[id]);
   }
   batch_is_full_ = false;
+  // The others stay in the order of the sort. With drafts the order is that of their rounds.
+  for (std::size_t i = drafts_.any() ? gone : candidates_.size(); i-- > gone;) {
+    running_.remove(candidates_[i].id);
+    running_.push_back(candidates_[i].id);
+  }
 
   TokenCount decoded = 0;
   TokenCount most = 0;
@@ -392,6 +295,7 @@ bool SglangScheduler::on_leave(RequestId id) {
     last_shrank_ = true;
   } else {
     ++finished_;
+    left_.push_back((*requests_)[id]);
   }
   return true;
 }
@@ -399,81 +303,12 @@ bool SglangScheduler::on_leave(RequestId id) {
 void SglangScheduler::on_engine_lost() {
   running_.clear();
   late_prefixes_.clear();
-  finished_ = 0;
+  forget_finished();
+  left_.clear();
   filter_last_batch();
   chunked_ = kNoRequest;
-  batch_is_full_ = false;
+  batch_is_full_ = stood_by_ = false;
   idle_ = true;
-}
-
-namespace {
-
-std::vector<OwnRow> sglang_rows() {
-  using S = SglangScheduling;
-  static const std::string kOrderNames = choices_in<SglangOrder>(kOrders);
-  static const std::string kRankNames = choices_in<RankChoice>(kRankChoices);
-  return own_rows<S>({
-      {.name = "scheduler_recv_interval",
-       .field = &S::scheduler_recv_interval,
-       .unit = "steps",
-       .bounds = {.low = 1, .high = 1e6},
-       .doc = "decode steps between two looks at new requests; 1 = before every step"},
-      {.name = "schedule_policy",
-       .field = &S::schedule_policy,
-       .choices = kOrderNames,
-       .doc = "order of the queue"},
-      {.name = "schedule_conservativeness",
-       .field = &S::schedule_conservativeness,
-       .bounds = {.low = 0, .high = 100, .low_open = true},
-       .doc = "factor on the output that an admission expects from running requests"},
-      {.name = "enable_mixed_chunk",
-       .field = &S::enable_mixed_chunk,
-       .doc = "run decodes together with prefill chunks instead of pausing them"},
-      {.name = "load_balance_method",
-       .field = &S::load_balance_method,
-       .choices = kRankNames,
-       .doc = "data ranks: which one gets a request"},
-  });
-}
-
-// Chunks are whole pages of the pool.
-std::unique_ptr<BatchScheduler> make_sglang(SchedulerOptions options, const KvAllocator& kv) {
-  const std::int32_t page = kv.pool().block_tokens;
-  std::int64_t& chunk = options.own.edit<SglangScheduling>().chunked_prefill_size;
-  chunk = blocks_needed(std::max<std::int64_t>(0, chunk), page) * page;
-  return std::make_unique<SglangScheduler>(options);
-}
-
-}  // namespace
-
-const BatchPolicy& sglang_policy() {
-  static const BatchPolicy kPolicy{
-      .name = "sglang",
-      .doc = "SGLang: separate prefill batches, admission by estimated output, retraction",
-      .traits = {.plans_ahead = true,
-                 .has_data_ranks = true,
-                 .drafts = true,
-                 .keeps_prompt_logprobs = true,
-                 .merges_copies = true,
-                 .runs_past_max_tokens = true},
-      .allocators = {"paged"},
-      .takes = {"speculative_config/method"},
-      .options = sglang_rows,
-      .finds_prefixes = [](const OptionBag& own,
-                           bool) { return !own.get<SglangScheduling>().disable_radix_cache; },
-      .prompt_tokens =
-          [](const OptionBag& own) {
-            return std::max<std::int64_t>(0, own.get<SglangScheduling>().chunked_prefill_size);
-          },
-      .rank_rules =
-          [](const OptionBag& own) {
-            const std::string& method = own.get<SglangScheduling>().load_balance_method;
-            return RankRules{.choice = value_named<RankChoice>(method, kRankChoices),
-                             .prompts_alone = !own.get<SglangScheduling>().enable_mixed_chunk};
-          },
-      .make = [](const SchedulerOptions& options,
-                 const KvAllocator& kv) { return make_sglang(options, kv); }};
-  return kPolicy;
 }
 
 }  // namespace headroom

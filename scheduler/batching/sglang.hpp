@@ -36,6 +36,7 @@
 #include "scheduler/batching/sglang_drafts.hpp"
 #include "scheduler/batching/sglang_order.hpp"
 #include "scheduler/batching/sglang_retraction.hpp"
+#include "scheduler/batching/sglang_rules.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
 
@@ -61,6 +62,7 @@ struct SglangScheduling {
   // A retraction takes the latest admissions, not the shortest outputs: with drafts before 0.5.17,
   // set by the engine.
   bool retracts_latest = false;
+  SglangRules rules = {};  // by release, set by the engine
 };
 
 class SglangScheduler final : public BatchScheduler {
@@ -75,9 +77,10 @@ class SglangScheduler final : public BatchScheduler {
  private:
   // What a prefill batch may still take (SGLang's PrefillAdder).
   struct Budget {
-    TokenCount input = 0;      // rem_input
-    TokenCount chunk = 0;      // rem_chunk
-    TokenCount set_aside = 0;  // of the free tokens, for output still to come
+    TokenCount input = 0;    // rem_input
+    TokenCount chunk = 0;    // rem_chunk
+    std::int64_t seats = 0;  // requests
+    double set_aside = 0;    // of the free tokens, for output still to come
   };
   enum class Added : std::uint8_t { taken, no_token, other };
 
@@ -86,6 +89,9 @@ class SglangScheduler final : public BatchScheduler {
   void plan_beside(const PlanContext& context, BatchPlan& plan, bool mixed);
   void filter_last_batch();
   void filter_running();
+  void note_plan(const PlanContext& context);
+  void forget_finished();
+  void put_first(RequestId last);
   [[nodiscard]] std::int64_t seats_taken() const { return running_.size() + finished_; }
   [[nodiscard]] bool may_prefill() const;
   [[nodiscard]] Budget budget_for(std::int64_t decodes_beside) const;
@@ -94,6 +100,12 @@ class SglangScheduler final : public BatchScheduler {
   void admit_waiting(const PlanContext& context, BatchPlan& plan, Budget& budget);
   [[nodiscard]] Added add_waiting(const PlanContext& context, BatchPlan& plan, RequestId id,
                                   Budget& budget);
+  [[nodiscard]] TokenCount next_piece(const Request& request, const KvPoolState& pool,
+                                      const Budget& budget) const;
+  [[nodiscard]] TokenCount wanted_tokens(const Request& request, TokenCount cached,
+                                         const KvPoolState& pool, bool alone) const;
+  void note_added(const Request& request, const Chunk& chunk, const KvPoolState& pool,
+                  Budget& budget) const;
   void note_computed(RequestId id, TokenCount tokens, bool completes);
   void decode(const PlanContext& context, BatchPlan& plan);
   void finish_decode_plan(const PlanContext& context, BatchPlan& plan);
@@ -103,7 +115,14 @@ class SglangScheduler final : public BatchScheduler {
   void take_decodes(const PlanContext& context, BatchPlan& plan);
   void find_candidates(const PlanContext& context);
 
-  [[nodiscard]] TokenCount output_for_running(const PlanContext& context) const;
+  // Prompt and output that a request alone in the pool is admitted with.
+  [[nodiscard]] TokenCount room(const KvPoolState& pool) const;
+  [[nodiscard]] TokenCount max_output(const Request& request, const KvPoolState& pool) const;
+  // Estimate of the tokens that a request with `generated` will still need.
+  [[nodiscard]] TokenCount output_to_come(const Request& request, TokenCount generated,
+                                          const KvPoolState& pool) const;
+  [[nodiscard]] std::int32_t read_output(const PlanContext& context, RequestId id) const;
+  [[nodiscard]] double output_for_running(const PlanContext& context) const;
 
   SchedulerOptions options_;
   SglangScheduling own_;
@@ -112,11 +131,15 @@ class SglangScheduler final : public BatchScheduler {
   // of decode steps before the plan in which it last looked.
   RequestList unread_;
   StepIndex last_read_ = 0;
-  RequestList running_;        // prompt complete
-  std::int64_t finished_ = 0;  // that are still in the batch of running requests
+  RequestList running_;                    // prompt complete; in the order of the engine's batch
+  std::int64_t finished_ = 0;              // that are still in the batch of running requests
+  TokenCount finished_output_ = 0;         // that the estimate expects of them all the same
+  std::vector<Request> left_;              // since the last plan, as they were
+  const RequestPool* requests_ = nullptr;  // of the last plan
   // The latest plan, if it ran a prefill batch: whose prompts it completed, and whether all running
   // requests were part of it; and whether any of them has finished since.
   std::vector<RequestId> last_completed_;
+  std::vector<RequestId> before_completed_;  // while a plan is made: by the one before
   bool last_was_prefill_ = false;
   bool last_was_mixed_ = false;
   bool last_shrank_ = false;
@@ -127,6 +150,8 @@ class SglangScheduler final : public BatchScheduler {
   // ran before, or when the running ones were mixed into it.
   bool batch_is_full_ = false;
   bool idle_ = true;
+  bool stood_by_ = false;         // the last plan ran nothing
+  StepIndex planned_before_ = 0;  // decode steps before the last plan
   NewTokenRatio ratio_;
   SglangDrafts drafts_;
   std::vector<RetractionCandidate> candidates_;

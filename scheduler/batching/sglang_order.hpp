@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "scheduler/batching/request_list.hpp"
+#include "sim/kernel/named_value.hpp"
 #include "sim/kernel/random.hpp"
 #include "sim/serving/batch_scheduler.hpp"
 #include "sim/serving/options.hpp"
@@ -28,6 +29,12 @@
 namespace headroom {
 
 enum class SglangOrder : std::uint8_t { fcfs, lpm, dfs_weight, lof, random };
+
+inline constexpr NamedValue<SglangOrder> kSglangOrders[] = {{"fcfs", SglangOrder::fcfs},
+                                                            {"lpm", SglangOrder::lpm},
+                                                            {"dfs-weight", SglangOrder::dfs_weight},
+                                                            {"lof", SglangOrder::lof},
+                                                            {"random", SglangOrder::random}};
 
 class SglangQueue {
  public:

@@ -12,7 +12,7 @@ void order_by_retraction(std::vector<RetractionCandidate>& running) {
             [](const RetractionCandidate& a, const RetractionCandidate& b) {
               if (a.output_tokens != b.output_tokens) return a.output_tokens < b.output_tokens;
               if (a.prompt_tokens != b.prompt_tokens) return a.prompt_tokens > b.prompt_tokens;
-              return a.admission > b.admission;
+              return a.place > b.place;
             });
 }
 

@@ -4,6 +4,7 @@
 // all the same.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -36,8 +37,8 @@ class NewTokenRatio {
     from_ = value;
     since_ = decodes;
   }
-  // A decode step that does not count: it ran beside a prefill chunk.
-  void skip_step() { ++since_; }
+  // Decode steps that do not count: beside a prefill chunk, or of others.
+  void skip_steps(StepCount steps) { since_ += steps; }
 
  private:
   double start_;
@@ -56,10 +57,10 @@ struct RetractionCandidate {
   RequestId id = kNoRequest;
   std::int32_t output_tokens = 0;  // generated so far
   std::int32_t prompt_tokens = 0;
-  std::uint64_t admission = 0;  // later = larger
+  std::size_t place = 0;  // in the batch
 };
 
-// First victim first: the shortest output, then the longest prompt, then the latest admission.
+// First victim first: the shortest output, then the longest prompt, then the last place.
 void order_by_retraction(std::vector<RetractionCandidate>& running);
 
 }  // namespace headroom

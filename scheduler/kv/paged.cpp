@@ -14,6 +14,29 @@ PrefixTree tree_of(const PagedKvOptions& options) {
                                            .keeps_chains = options.tier.host_blocks > 0});
 }
 
+// SGLang's radix tree (mem_cache/common.py): once the free blocks without content are too few for a
+// prompt, as many are evicted as it takes, and one more where blocks hold several tokens; of what
+// others may find whole leaves, which are the nodes of `tree` here.
+void evict_for_prompt(BlockCount wanted, PrefixTree& tree, FreeList& free) {
+  BlockCount emptied = free.size() - free.hashed();
+  if (emptied >= wanted) return;
+  const BlockCount end = emptied + wanted;
+  free.take(emptied, [](PrefixTree::Index, BlockCount) {});
+  while (emptied < end && free.hashed() > 0) {
+    const BlockCount first = free.front().hashed;
+    bool is_leaf = false;
+    const auto evict = [&](PrefixTree::Index owner, BlockCount blocks) {
+      is_leaf = owner != FreeList::kNobody;
+      if (is_leaf) tree.evict(owner, blocks, free);
+    };
+    const BlockCount part = std::min(first, end - emptied);
+    free.take(part, evict);
+    emptied += is_leaf ? first : part;
+    if (is_leaf && part < first) free.take(first - part, evict);
+  }
+  free.put_plain(emptied);
+}
+
 }  // namespace
 
 PagedKv::PagedKv(const PagedKvOptions& options)
@@ -169,6 +192,9 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     }
   }
   const std::int64_t stored = rarely(tier_.has_value()) ? tier_->counts().stored_blocks : 0;
+  if (options_.merges_copies && options_.plain_to_front && growth.is_unknown && more > 0) {
+    evict_for_prompt(more + (options_.block_tokens > 1 ? 1 : 0), tree_, free_);
+  }
   take_blocks(loaded + every(more) - taken_over + beside.take);
   if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
   holder.blocks += cached + more;

@@ -1,7 +1,6 @@
 // SGLang: sglang.hpp, sglang_order.hpp, sglang_retraction.hpp, ENGINES.md 3.4.
 
 #include <algorithm>
-#include <cmath>
 #include <tuple>
 
 #include "sim/kernel/check.hpp"
@@ -29,9 +28,13 @@ TokenCount most_output(const NaiveState& state, const Sequence& seq) {
   return std::max(TokenCount{0}, std::min(seq.max, room));
 }
 
-TokenCount output_to_come(const NaiveState& state, const Sequence& seq) {
-  const TokenCount wanted = most_output(state, seq) - seq.planned_output();
-  return std::clamp(wanted, TokenCount{0}, kMostOutputSetAside);
+// Behind `generated` tokens, which are those that have come out.
+TokenCount output_to_come(const NaiveState& state, const Sequence& seq, TokenCount generated) {
+  return std::clamp(most_output(state, seq) - generated, TokenCount{0}, kMostOutputSetAside);
+}
+
+TokenCount page_if(const NaiveState& state, bool wanted) {
+  return wanted ? state.scenario.block_size : TokenCount{0};
 }
 
 double new_token_ratio(const NaiveState& state) {
@@ -48,20 +51,22 @@ void set_ratio(NaiveState& state, double ratio) {
   state.sglang.decodes_since = 0;
 }
 
-TokenCount set_aside_for_running(const NaiveState& state) {
+// For the running batch, those that have finished since included.
+double set_aside_for_running(const NaiveState& state) {
   TokenCount wanted = 0;
-  for (const std::size_t request : state.running) {
+  for (const std::size_t request : state.sglang.batch) {
     const Sequence& seq = state.sequences[request];
-    if (seq.decodes) wanted += output_to_come(state, seq);
+    wanted += output_to_come(state, seq, seq.generated);
   }
-  return static_cast<TokenCount>(std::floor(static_cast<double>(wanted) * new_token_ratio(state)));
+  return static_cast<double>(wanted) * new_token_ratio(state);
 }
 
 struct Budget {
-  TokenCount free = 0;
-  TokenCount total = 0;
+  TokenCount free = 0;  // that a piece of a prompt can take
+  double total = 0;
   TokenCount input = 0;
   TokenCount chunk = 0;
+  TokenCount seats = 0;
 };
 
 // All that decode, those whose max_tokens are in flight too: this engine looks at what is out.
@@ -73,12 +78,13 @@ std::vector<std::size_t> all_decoding(const NaiveState& state) {
   return requests;
 }
 
-// get_next_batch_to_run: the last prefill batch, less those that have finished, joins the others.
+// get_next_batch_to_run: the last prefill batch, less those that have finished and one with more
+// of its prompt to come, joins the others.
 void join_last_batch(NaiveState& state) {
   SglangMemory& memory = state.sglang;
   for (const std::size_t request : memory.last) {
     const Sequence& seq = state.sequences[request];
-    if (seq.left) memory.batch_is_full = false;
+    if (seq.left || !seq.decodes) memory.batch_is_full = false;
     if (!seq.left && seq.decodes) memory.batch.push_back(request);
   }
   memory.last.clear();
@@ -101,16 +107,28 @@ BlockCount lacks_for_decodes(const NaiveState& state) {
   return blocks;
 }
 
-Budget budget_for(const NaiveState& state, TokenCount decodes_beside) {
+// Rows of the request table, less those in use: of the running batch, and of a prompt in pieces.
+TokenCount seats_left(const NaiveState& state) {
+  const auto& batch = state.sglang.batch;
+  auto taken = static_cast<TokenCount>(batch.size());
+  if (state.scenario.sglang_rules.counts_rows) {
+    taken = std::max(taken, static_cast<TokenCount>(state.running.size()));
+  }
+  return state.scenario.max_num_seqs - taken;
+}
+
+// Decodes that run beside the batch count as its tokens, or take their blocks before it.
+Budget budget_for(const NaiveState& state, bool beside) {
   const Scenario& s = state.scenario;
-  // Decodes that run beside the batch count as its tokens, or take their blocks before it.
-  const bool apart = s.decodes_go_on && decodes_beside == 0;
-  const TokenCount taken = apart ? lacks_for_decodes(state) * s.block_size : decodes_beside;
-  const TokenCount free = free_tokens(state) - taken;
-  return {.free = free,
-          .total = free - set_aside_for_running(state),
-          .input = s.max_prefill_tokens - decodes_beside,
-          .chunk = s.chunked_prefill_size > 0 ? s.chunked_prefill_size - decodes_beside : kNoLimit};
+  const TokenCount blocks = beside ? lacks_for_decodes(state) * s.block_size : TokenCount{0};
+  const auto counted = s.mixed_chunk ? static_cast<TokenCount>(state.sglang.batch.size()) : 0;
+  const TokenCount free = free_tokens(state);
+  const TokenCount left = free - (s.mixed_chunk ? counted : blocks);
+  return {.free = free - blocks,
+          .total = static_cast<double>(left) - set_aside_for_running(state),
+          .input = s.max_prefill_tokens - counted,
+          .chunk = s.chunked_prefill_size > 0 ? s.chunked_prefill_size - counted : kNoLimit,
+          .seats = seats_left(state)};
 }
 
 std::size_t next_waiting(const NaiveState& state) {
@@ -128,8 +146,15 @@ void run(NaiveState& state, std::size_t request, TokenCount tokens, std::vector<
   rows.push_back(state.plan_row(request, tokens));
 }
 
-TokenCount whole_pages(const NaiveState& state, TokenCount tokens) {
-  return std::max(TokenCount{0}, tokens) / state.scenario.block_size * state.scenario.block_size;
+// `tokens` of `request` are part of the batch now; at the end of its prompt all of its output is
+// set aside.
+void charge(const NaiveState& state, const Sequence& seq, TokenCount tokens, bool ends,
+            Budget& budget) {
+  budget.input -= tokens;
+  budget.chunk -= tokens;
+  TokenCount total = tokens + page_if(state, state.scenario.sglang_rules.adds_page);
+  if (ends) total += output_to_come(state, seq, 0);
+  budget.total -= static_cast<double>(total);
 }
 
 void continue_chunked(NaiveState& state, Budget& budget, std::vector<PlannedRow>& rows) {
@@ -139,62 +164,67 @@ void continue_chunked(NaiveState& state, Budget& budget, std::vector<PlannedRow>
     const TokenCount rest = seq.known() - seq.computed;
     const TokenCount page = state.scenario.block_size;
     const TokenCount room = ceil_div(seq.computed, page) * page - seq.computed + budget.free;
-    const TokenCount most = std::min(budget.chunk, room);
-    const TokenCount tokens = rest <= most ? rest : whole_pages(state, most);
-    if (tokens == 0) return;
-    // Then nobody else is tried unless it is complete: it counts like a new one.
-    budget.total -= tokens + output_to_come(state, seq) + state.scenario.block_size;
+    TokenCount tokens = std::min({rest, budget.chunk, room});
+    const auto spare = static_cast<TokenCount>(budget.total);
+    if (state.scenario.sglang_rules.pieces_leave_output && spare > 0) {
+      tokens = std::min(tokens, spare);
+    }
+    if (tokens <= 0) return;
+    charge(state, seq, tokens, tokens == rest, budget);
     run(state, request, tokens, rows);
-    budget.input -= tokens;
-    budget.chunk -= tokens;
   }
 }
 
 // False: nobody else is tried.
 bool add(NaiveState& state, std::size_t request, Budget& budget, std::vector<PlannedRow>& rows) {
+  const SglangRules& rules = state.scenario.sglang_rules;
   const Sequence& seq = state.sequences[request];
   const TokenCount extend = seq.known();
-  const TokenCount total = extend + output_to_come(state, seq) + state.scenario.block_size;
-  if (total >= budget.total) {
+  // Where all output is asked for again after a retraction, a request alone is served all the same.
+  const bool alone = state.sglang.batch.empty() && rows.empty();
+  const TokenCount generated = rules.expects_rest || alone ? seq.generated : TokenCount{0};
+  const TokenCount wanted =
+      extend + output_to_come(state, seq, generated) + page_if(state, rules.tests_page);
+  if (static_cast<double>(wanted) >= budget.total) {
     state.sglang.batch_is_full = true;
     return false;
   }
-  if (extend > budget.input && !rows.empty()) return false;
+  const bool limited = rules.limits_pieces || state.scenario.chunked_prefill_size == 0;
+  const bool too_long = rules.counts_pages ? extend >= budget.input : extend > budget.input;
+  if (limited && too_long && !rows.empty()) return false;
   const bool cut = extend > budget.chunk;
-  const TokenCount tokens = cut ? whole_pages(state, budget.chunk) : extend;
-  if (tokens == 0) return false;
+  const TokenCount tokens = cut ? budget.chunk : extend;
+  if (tokens <= 0) return false;
   state.start(request);
   run(state, request, tokens, rows);
-  budget.total -= total;
-  budget.input -= extend;
-  budget.chunk -= extend;
-  return !cut && budget.input > 0 && budget.chunk > 0;
+  charge(state, seq, tokens, !cut, budget);
+  if (budget.total <= 0) state.sglang.batch_is_full = true;
+  return !cut && budget.input > 0 && budget.chunk > 0 && !state.sglang.batch_is_full;
 }
 
-std::vector<PlannedRow> prefill_batch(NaiveState& state, TokenCount decodes_beside) {
+std::vector<PlannedRow> prefill_batch(NaiveState& state, bool beside) {
   std::vector<PlannedRow> rows;
   const bool chunked = std::any_of(state.running.begin(), state.running.end(),
                                    [&](std::size_t r) { return !state.sequences[r].decodes; });
-  const auto seats_left = [&state, &rows] {
-    return state.scenario.max_num_seqs -
-           static_cast<std::int64_t>(state.sglang.batch.size() + rows.size());
-  };
-  const bool closed = state.sglang.batch_is_full || state.waiting.empty() || seats_left() <= 0;
+  const auto in_batch = static_cast<std::int64_t>(state.sglang.batch.size());
+  const bool closed = state.sglang.batch_is_full || state.waiting.empty() ||
+                      in_batch >= state.scenario.max_num_seqs;
   if (closed && !chunked) return rows;
-  Budget budget = budget_for(state, decodes_beside);
+  const bool was_full = state.sglang.batch_is_full;
+  Budget budget = budget_for(state, beside);
   continue_chunked(state, budget, rows);
   // A prompt that is still not complete stays the only one.
   for (const std::size_t request : state.running) {
     if (!state.sequences[request].decodes) return rows;
   }
   if (rows.empty() && budget.chunk <= 0) return rows;  // the decodes beside it use it up
-  while (!state.waiting.empty() && !state.sglang.batch_is_full) {
+  while (!was_full && !state.waiting.empty()) {
     const std::size_t request = next_waiting(state);
     if (can_never_run(state, state.sequences[request])) {
       state.reject(request);
       continue;
     }
-    if (seats_left() <= 0) {
+    if (static_cast<TokenCount>(rows.size()) >= budget.seats) {
       state.sglang.batch_is_full = true;
       break;
     }
@@ -203,16 +233,14 @@ std::vector<PlannedRow> prefill_batch(NaiveState& state, TokenCount decodes_besi
   return rows;
 }
 
-// First victim first: the shortest output, then the longest prompt, then the latest admission.
+// First victim first: the shortest output, then the longest prompt, then the last of the batch.
 std::vector<std::size_t> victims(const NaiveState& state) {
-  std::vector<std::size_t> order;
-  for (auto r = state.running.rbegin(); r != state.running.rend(); ++r) {
-    if (state.sequences[*r].decodes) order.push_back(*r);
-  }
+  const auto& batch = state.sglang.batch;
+  std::vector<std::size_t> order(batch.rbegin(), batch.rend());
   std::stable_sort(order.begin(), order.end(), [&state](std::size_t a, std::size_t b) {
     const Sequence& x = state.sequences[a];
     const Sequence& y = state.sequences[b];
-    return std::tuple(x.planned_output(), -x.prompt) < std::tuple(y.planned_output(), -y.prompt);
+    return std::tuple(x.generated, -x.prompt) < std::tuple(y.generated, -y.prompt);
   });
   return order;
 }
@@ -238,10 +266,11 @@ void retract(NaiveState& state) {
   TokenCount decoded = 0;
   TokenCount most = 0;
   for (const std::size_t request : order) {
-    decoded += state.sequences[request].planned_output();
+    decoded += state.sequences[request].generated;
     most += most_output(state, state.sequences[request]);
   }
   state.sglang.batch_is_full = false;
+  state.sglang.batch.assign(order.rbegin(), order.rend());  // it stays in the order of the sort
   const auto remaining = static_cast<TokenCount>(order.size());
   set_ratio(state, std::min(1.0, static_cast<double>(decoded + 20 * remaining) /
                                      static_cast<double>(most + 1)));
@@ -268,14 +297,12 @@ std::vector<PlannedRow> plan_sglang(NaiveState& state) {
   const std::vector<std::size_t> decodes =
       beside ? all_decoding(state) : std::vector<std::size_t>{};
   std::vector<PlannedRow> rows;
-  if (!beside || !short_of_room) {
-    rows = prefill_batch(state, mixed ? static_cast<TokenCount>(memory.batch.size()) : 0);
-  }
+  if (!beside || !short_of_room) rows = prefill_batch(state, beside);
   if (!rows.empty()) {
-    const std::size_t prompts = rows.size();
+    for (const PlannedRow& planned : rows) memory.last.push_back(planned.row.request);
     take(state, decodes, rows);
-    for (std::size_t i = 0; i < (mixed ? rows.size() : prompts); ++i) {
-      memory.last.push_back(rows[i].row.request);
+    for (const std::size_t request : memory.batch) {
+      if (mixed) memory.last.push_back(request);
     }
     // The flag is the running batch's, and a prefill batch that finds that one empty or takes it in
     // is the next running batch.
@@ -289,7 +316,8 @@ std::vector<PlannedRow> plan_sglang(NaiveState& state) {
   if (rows.empty() && (short_of_room || dropped)) state.wake_up = state.now;
   if (!rows.empty() && !short_of_room) ++memory.decodes_since;
   const bool none_in_flight = state.steps_in_flight == 0 || state.scenario.decodes_go_on;
-  if (rows.empty() && state.running.empty() && none_in_flight) {
+  const bool idle = state.waiting.empty() || !state.scenario.sglang_rules.idle_without_queue;
+  if (rows.empty() && state.running.empty() && none_in_flight && idle) {
     set_ratio(state, std::min(1.0, 0.7 * state.scenario.conservativeness));
   }
   return rows;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <vector>
 
+#include "scheduler/batching/sglang_rules.hpp"
 #include "sim/kernel/time.hpp"
 #include "sim/serving/options.hpp"
 #include "sim/serving/request.hpp"
@@ -95,13 +96,14 @@ struct Scenario {
   std::int64_t max_waiting_tokens = 5;
   Capacity capacity = Capacity::guaranteed_no_evict;  // trtllm, as the next one
   bool equal_progress = false;
-  TokenCount max_prefill_tokens = 64;    // sglang, as the next five
+  TokenCount max_prefill_tokens = 64;    // sglang, as the next six
   TokenCount chunked_prefill_size = 32;  // 0 = prompts are never cut
   bool mixed_chunk = false;
   // Decodes take their token in the step of a prefill batch, without being part of it (data ranks).
   bool decodes_go_on = false;
   bool longest_output_first = false;  // schedule_policy lof; else fcfs
   double conservativeness = 1.0;
+  SglangRules sglang_rules = {};
   TokenCount max_model_len = 128;  // llamacpp: context of a slot
   TokenCount shared_cells = 0;     // slots: of all together; 0: each has its own. Depth 1 only
   TokenCount block_size = 4;       // paged

@@ -100,6 +100,7 @@ SchedulerOptions scheduler_options(const oracle::Scenario& s) {
   sglang.chunked_prefill_size = s.chunked_prefill_size;
   sglang.enable_mixed_chunk = s.mixed_chunk;
   sglang.schedule_conservativeness = s.conservativeness;
+  sglang.rules = s.sglang_rules;
   if (s.longest_output_first) sglang.schedule_policy = "lof";
   auto& tgi = options.own.edit<TgiScheduling>();
   tgi.max_batch_prefill_tokens = s.max_batch_prefill_tokens;

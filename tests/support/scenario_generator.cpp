@@ -5,6 +5,8 @@
 #include <random>
 #include <utility>
 
+#include "tests/support/sglang_rule_list.hpp"
+
 namespace headroom::oracle {
 namespace {
 
@@ -184,18 +186,17 @@ void choose_trtllm_options(Dice& dice, Scenario& s) {
 }
 
 void choose_sglang_options(Dice& dice, Scenario& s) {
-  // Pages of one token, SGLang's default: how budgets count longer ones, nothing says.
   s.kv_blocks *= s.block_size;
-  s.block_size = 1;
+  s.block_size = 1;  // SGLang's default
   s.max_prefill_tokens = dice.between(5, 120);
   s.chunked_prefill_size = dice.between(1, 60);
   if (dice.percent(25)) s.chunked_prefill_size = 0;
   s.mixed_chunk = s.chunked_prefill_size > 0 && dice.percent(40);
-  // Nothing says whether rows whose last token is in flight count as tokens of a mixed step.
   if (s.mixed_chunk) s.depth = 1;
   s.longest_output_first = dice.percent(25);
   // Small ones lead to retraction.
   s.conservativeness = dice.percent(50) ? 1.0 : static_cast<double>(dice.between(1, 32)) / 16.0;
+  for (const SglangRule& rule : kSglangRules) s.sglang_rules.*rule.field = dice.percent(50);
 }
 
 void choose_options(Dice& dice, Scenario& s) {

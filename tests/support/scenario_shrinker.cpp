@@ -8,6 +8,7 @@
 
 #include "sim/kernel/check.hpp"
 #include "tests/support/scenario_generator.hpp"
+#include "tests/support/sglang_rule_list.hpp"
 
 namespace headroom::oracle {
 namespace {
@@ -127,6 +128,13 @@ class Shrinker {
       if (best_.*f.field == f.simple) continue;
       Scenario candidate = best_;
       candidate.*f.field = f.simple;
+      accept(candidate);
+    }
+    for (const SglangRule& rule : kSglangRules) {
+      const bool simple = SglangRules{}.*rule.field;
+      if (best_.sglang_rules.*rule.field == simple) continue;
+      Scenario candidate = best_;
+      candidate.sglang_rules.*rule.field = simple;
       accept(candidate);
     }
     Scenario candidate = best_;
@@ -283,6 +291,15 @@ std::string prefixes_text(const Scenario& s) {
   return text;
 }
 
+std::string sglang_rules_text(const SglangRules& rules) {
+  if (rules == SglangRules{}) return "";
+  std::string text = "    .sglang_rules = {";
+  for (const SglangRule& rule : kSglangRules) {
+    text += fmt::format(".{} = {}, ", rule.name, rules.*rule.field);
+  }
+  return text + "},\n";
+}
+
 }  // namespace
 
 Scenario shrink(Scenario scenario, const ScenarioPredicate& fails, int max_tries) {
@@ -335,6 +352,7 @@ std::string to_cpp(const Scenario& s) {
   if (s.conservativeness != standard.conservativeness) {
     text += fmt::format("    .conservativeness = {},\n", s.conservativeness);
   }
+  text += sglang_rules_text(s.sglang_rules);
   for (const char* name : {"max_model_len", "shared_cells", "block_size", "kv_blocks", "kv_tokens",
                            "batch_wait_ns", "responds_at_end", "adapters", "max_loras",
                            "max_cpu_loras", "adapter_load", "adapter_read"}) {

@@ -6,6 +6,7 @@
 #include "scheduler/batching/sglang.hpp"
 #include "sim/engines/engine_resolver.hpp"
 #include "sim/engines/sglang/budget.hpp"
+#include "sim/engines/sglang/rules.hpp"
 #include "sim/engines/sglang/speculation.hpp"
 
 namespace headroom {
@@ -193,6 +194,7 @@ void resolve_sglang(EngineResolver& r) {
   }
   auto& scheduling = r.own<SglangScheduling>();
   if (s.version < kSglangRetractsLess) scheduling.retraction_headroom = kRetractDecodeSteps;
+  scheduling.rules = sglang_rules(release);
   if (s.sharding.data > 1) scheduling.conservativeness_factor = kConservativenessOfRanks;
   const std::string& order = scheduling.schedule_policy;
   if (scheduling.disable_radix_cache && (order == "lpm" || order == "dfs-weight")) {

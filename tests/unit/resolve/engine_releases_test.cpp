@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <string>
+#include <vector>
 
 #include "hardware/catalog.hpp"
 #include "scheduler/batching/sglang.hpp"
@@ -13,6 +14,7 @@
 #include "sim/resolve/startup_budget.hpp"
 #include "sim/scenario/options.hpp"
 #include "tests/support/about.hpp"
+#include "tests/support/sglang_rule_list.hpp"
 
 namespace headroom::engine_releases_test {
 namespace {
@@ -112,6 +114,40 @@ TEST_CASE("SGLang leaves room for 20 tokens behind a retraction before 0.5") {
   };
   CHECK(headroom("0.4") == kRetractDecodeSteps);
   CHECK(headroom("0.5") == 0);
+}
+
+TEST_CASE("SGLang counts as its release does") {
+  const auto rules = [](const std::string& version) {
+    const Resolved r = resolved("llama-3.1-8b", R"({"name": "sglang", "mem_fraction_static": 0.8,
+                                                    "version": ")" +
+                                                    version + R"("})");
+    return scheduler_options(r).own.get<SglangScheduling>().rules;
+  };
+  // Rules that differ between two releases that follow each other.
+  const auto changed = [&](const std::string& before, const std::string& since) {
+    const SglangRules a = rules(before);
+    const SglangRules b = rules(since);
+    std::vector<std::string> names;
+    for (const oracle::SglangRule& rule : oracle::kSglangRules) {
+      if (a.*rule.field != b.*rule.field) names.emplace_back(rule.name);
+    }
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(rules("0.5.13") == SglangRules{});
+  CHECK(rules("0.5.22") == SglangRules{});
+  CHECK(changed("0.5.22", "0.5.23") == Names{"counts_rows"});
+  CHECK(changed("0.5.12", "0.5.13") == Names{"limits_pieces"});
+  CHECK(changed("0.5.11", "0.5.12") ==
+        Names{"counts_rows", "clips_in_pages", "idle_without_queue"});
+  CHECK(changed("0.5.10", "0.5.11") == Names{"tests_page"});
+  CHECK(changed("0.5.9", "0.5.10") == Names{"adds_page"});
+  CHECK(changed("0.5.4", "0.5.9").empty());
+  CHECK(changed("0.5.3", "0.5.4") == Names{"expects_rest"});
+  CHECK(changed("0.5.1", "0.5.2") == Names{"pieces_leave_output"});
+  CHECK(changed("0.4.8", "0.5.1").empty());
+  CHECK(changed("0.4.7", "0.4.8") == Names{"counts_pages"});
+  CHECK(rules("0.5") == rules("0.5.9"));
 }
 
 TEST_CASE("switches of CUDA graphs say so where they leave step times alone") {

@@ -171,9 +171,13 @@ TEST_CASE("sglang: the prompt that is computed in part goes on first") {
 TEST_CASE("sglang: max_prefill_tokens ends a batch, but a longer prompt runs alone") {
   Engine engine;
   engine.sglang.max_prefill_tokens = 15;
-  const test::PolicyRun run =
-      engine.run({row(0, 10, 1, 1), row(0, 10, 1, 1), row(0, 20, 1, 1), row(0, 3, 1, 1)});
-  CHECK(chunks_of(run) == std::vector<TokenCount>{10, 10, 20, 3});
+  engine.sglang.chunked_prefill_size = 0;
+  const std::vector<Arrival> arrivals = {row(0, 10, 1, 1), row(0, 10, 1, 1), row(0, 20, 1, 1),
+                                         row(0, 3, 1, 1)};
+  CHECK(chunks_of(engine.run(arrivals)) == std::vector<TokenCount>{10, 10, 20, 3});
+  // Prompts that can be cut are tested until it is used up.
+  engine.sglang.chunked_prefill_size = 100;
+  CHECK(chunks_of(engine.run(arrivals)) == std::vector<TokenCount>{20, 20, 3});
 }
 
 TEST_CASE("sglang: the new token ratio falls over 600 decode steps to 0.14 of its start") {
@@ -182,7 +186,7 @@ TEST_CASE("sglang: the new token ratio falls over 600 decode steps to 0.14 of it
   CHECK(ratio.at(300) == Approx(0.399));  // halfway between 0.7 and 0.098
   CHECK(ratio.at(600) == Approx(0.098));
   CHECK(ratio.at(100'000) == Approx(0.098));
-  ratio.skip_step();  // one of them ran beside a chunk
+  ratio.skip_steps(1);  // one of them ran beside a chunk
   CHECK(ratio.at(301) == Approx(0.399));
   ratio.start_anew(1000);
   CHECK(ratio.at(1000) == Approx(0.7));

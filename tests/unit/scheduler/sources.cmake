@@ -6,6 +6,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/engine_vectors_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/fleet_policies_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/kv_allocators_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/leaf_eviction_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/llamacpp_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/offload_tier_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/paged_sharing_test.cpp
@@ -23,6 +24,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/sarathi_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sglang_drafts_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sglang_order_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/sglang_rules_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/sglang_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/slo_aware_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/slots_test.cpp
