@@ -162,18 +162,6 @@ void SglangScheduler::note_computed(RequestId id, TokenCount tokens, bool comple
   if (drafts_.any()) drafts_.begin(id, tokens);
 }
 
-// Output tokens of a running request that the engine has read: those of a step in flight are not.
-std::int32_t SglangScheduler::read_output(const PlanContext& context, RequestId id) const {
-  const Request& request = context.requests[id];
-  const std::int32_t planned = context.generated(request);
-  if (options_.pipeline_depth < 2) return planned;
-  // Its first one may be that of a prefill batch in flight.
-  const bool in_flight =
-      context.decodes_in_flight > 0 || (request.anchor_decode == context.decodes_planned &&
-                                        std::ranges::count(before_completed_, id) > 0);
-  return in_flight ? planned - 1 : planned;
-}
-
 void SglangScheduler::decode(const PlanContext& context, BatchPlan& plan) {
   if (context.part == PlanPart::prompts) return;  // asked for later, if at all
   const bool is_dropping = finished_ > 0;

@@ -13,8 +13,9 @@ namespace {
 
 constexpr TokenCount kMostNewTokens = 4096;  // SGLang, CLIP_MAX_NEW_TOKENS
 
+// Most pools have pages of one token: they are spared a division for every running request.
 TokenCount in_pages(TokenCount tokens, std::int32_t page) {
-  return blocks_needed(tokens, page) * page;
+  return page == 1 ? tokens : blocks_needed(tokens, page) * page;
 }
 
 TokenCount whole_pages(TokenCount tokens, std::int32_t page) { return tokens / page * page; }
@@ -44,11 +45,28 @@ TokenCount SglangScheduler::output_to_come(const Request& request, TokenCount ge
   return std::clamp<TokenCount>(max_output(request, pool) - generated, 0, kMostNewTokens);
 }
 
+// Output tokens of a running request that the engine has read: those of a step in flight are not.
+std::int32_t SglangScheduler::read_output(const PlanContext& context, RequestId id) const {
+  const Request& request = context.requests[id];
+  const std::int32_t planned = context.generated(request);
+  if (options_.pipeline_depth < 2) return planned;
+  // Its first one may be that of a prefill batch in flight.
+  const bool in_flight =
+      context.decodes_in_flight > 0 || (request.anchor_decode == context.decodes_planned &&
+                                        std::ranges::count(before_completed_, id) > 0);
+  return in_flight ? planned - 1 : planned;
+}
+
+// The sum over read_output(), whose tests are the same for all while decodes are in flight.
 double SglangScheduler::output_for_running(const PlanContext& context) const {
+  const KvPoolState& pool = context.kv.pool();
+  const bool all_in_flight = options_.pipeline_depth >= 2 && context.decodes_in_flight > 0;
   TokenCount to_come = finished_output_;
   for (RequestId id = running_.front(); id != kNoRequest; id = running_.after(id)) {
-    const TokenCount generated = read_output(context, id);
-    to_come += output_to_come(context.requests[id], generated, context.kv.pool());
+    const Request& request = context.requests[id];
+    const std::int32_t read =
+        all_in_flight ? context.generated(request) - 1 : read_output(context, id);
+    to_come += output_to_come(request, read, pool);
   }
   return ratio_.at(context.decodes_planned) * static_cast<double>(to_come);
 }

@@ -199,6 +199,13 @@ answer 0 host.txt --rate 1 --device l40s \
   -- docker run --ipc=host vllm/vllm-openai:v0.19.0 --model Qwen/Qwen2.5-7B-Instruct -tp 2
 grep -q '/dev/shm is limited' host.txt && fail "$(cat host.txt)"
 
+# vLLM does not run on Apple's devices: an engine that does is taken, unless one is named.
+answer 0 mac.txt --model llama-3.1-8b --device m4-max --users 2
+grep -q 'engine llamacpp' mac.txt && grep -q 'assumed  *engine llamacpp on m4-max' mac.txt ||
+  fail "$(cat mac.txt)"
+"$HEADROOM" ask --model llama-3.1-8b --device m4-max --users 2 --engine vllm >mac.txt
+grep -q 'engine vllm' mac.txt || fail "$(cat mac.txt)"
+
 # Bad input.
 expect_error 'name a system' "$HEADROOM" ask --rate 5
 expect_error '--device' "$HEADROOM" ask 'vllm serve meta-llama/Llama-3.1-8B-Instruct'

@@ -90,7 +90,7 @@ small_scenario >small.json
 drafts='"speculative_config":{"method":"eagle3","num_speculative_tokens":3}'
 engine="engine={\"name\":\"sglang\",\"version\":\"0.5.15\",$drafts"
 same_in_single_steps --set "$engine}"
-same_in_single_steps --set "$engine,\"max_total_tokens\":1500}"
+same_in_single_steps --set "$engine,\"max_total_tokens\":1000}"
 [[ $(number jumps.json preemptions) -gt 0 ]] || fail 'nobody is retracted'
 same_in_single_steps --set "$engine}" --set workload.n=3
 tree='"speculative_eagle_topk":4,"speculative_num_draft_tokens":8'
