@@ -241,8 +241,7 @@ Scenario random_scenario(Policy policy, std::uint64_t seed) {
   return s;
 }
 
-// Texts are few, so that prompts meet; turns follow earlier arrivals whether they have ended or
-// not.
+// Texts are few, so that prompts meet; turns follow earlier arrivals, ended or not.
 Scenario with_prefixes(Scenario scenario, std::uint64_t seed) {
   Dice dice(seed + 1);
   scenario.prefix_caching = true;
