@@ -102,6 +102,15 @@ std::optional<std::int64_t> stated_devices(const Json& root) {
   return product;
 }
 
+std::optional<DeviceSpec> device_called(const std::string& text, const Catalog& catalog) {
+  const std::optional<CountedDevice> counted = counted_device(text);
+  try {
+    return catalog.device(counted ? counted->name : text);
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+}
+
 DescribedSystem described_by_flags(const SystemFlags& a, const std::string& asker) {
   Json root = Json::object();
   if (!a.engine.empty()) {
@@ -142,23 +151,27 @@ DescribedSystem described_system(const SystemFlags& a, const std::string& asker)
   return described_by_flags(a, asker);
 }
 
-std::string set_engine_of_device(Json& root, const Catalog& catalog) {
-  const auto device = root.find("device");
-  if (device == root.end() || !device->is_string()) return "";
-  const std::string id = device->get<std::string>();
-  if (root.contains("engine") && root["engine"].contains("name")) return "";
-  if (!catalog.has_device(id)) return "";
-  const std::string& vendor = catalog.device(id).vendor;
+std::string set_engine_of_device(const std::string& text, Json& root, const Catalog& catalog) {
+  const std::optional<DeviceSpec> device = device_called(text, catalog);
+  if (!device || (root.contains("engine") && root["engine"].contains("name"))) return "";
   const std::string usual = Scenario{}.engine.name;
-  const std::string_view missing = missing_back_end(engine_named(usual), vendor);
+  const std::string_view missing = missing_back_end(engine_named(usual), device->vendor);
   if (missing.empty()) return "";
   const auto all = engines();
   const auto found = std::ranges::find_if(all, [&](const Engine* engine) {
-    return engine->launch != nullptr && missing_back_end(*engine, vendor).empty();
+    return engine->launch != nullptr && missing_back_end(*engine, device->vendor).empty();
   });
   if (found == all.end()) return "";
-  root["engine"]["name"] = (*found)->name;
-  return fmt::format("engine {} on {} (--engine): {} {}", (*found)->name, id, usual, missing);
+  Json& engine = root["engine"];
+  const std::string usual_split = split_option(root);
+  engine["name"] = (*found)->name;
+  const std::string split = split_option(root);
+  if (split != usual_split && engine.contains(usual_split)) {
+    engine[split] = engine[usual_split];
+    engine.erase(usual_split);
+  }
+  return fmt::format("engine {} on {} (--engine): {} {}", (*found)->name, device->id, usual,
+                     missing);
 }
 
 bool is_scenario(const std::string& word) {

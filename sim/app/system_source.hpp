@@ -41,9 +41,11 @@ struct DescribedSystem {
 // "2x4090" is two of a device in one replica. Empty: nothing changes.
 void set_device(const std::string& text, JsonDocument& document);
 
-// Where no engine is named and the usual one has no back end for the device: names the first that
-// has, and says so. Empty: nothing changes.
-[[nodiscard]] std::string set_engine_of_device(Json& root, const Catalog& catalog);
+// Before set_device(): where no engine is named and the usual one has no back end for the device,
+// names the first that has, and says so. Empty: nothing changes, also for a device that the catalog
+// does not know (what reads the scenario says so, with its place).
+[[nodiscard]] std::string set_engine_of_device(const std::string& text, Json& root,
+                                               const Catalog& catalog);
 
 // "8k"; `otherwise` for nothing. ConfigError about `flag`.
 [[nodiscard]] std::int64_t tokens_of(std::string_view flag, const std::string& text,

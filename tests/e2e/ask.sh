@@ -205,6 +205,13 @@ grep -q 'engine llamacpp' mac.txt && grep -q 'assumed  *engine llamacpp on m4-ma
   fail "$(cat mac.txt)"
 "$HEADROOM" ask --model llama-3.1-8b --device m4-max --users 2 --engine vllm >mac.txt
 grep -q 'engine vllm' mac.txt || fail "$(cat mac.txt)"
+"$HEADROOM" ask --model llama-3.1-8b --device M4-Max --users 2 --set engine=vllm >mac.txt
+grep -q 'engine vllm' mac.txt && ! grep -q 'engine llamacpp' mac.txt || fail "$(cat mac.txt)"
+for two in '--device 2xm4-max' '--device m4-max --devices 2'; do
+  # shellcheck disable=SC2086 # several words
+  answer 0 mac.txt --model llama-3.1-8b $two --users 2
+  grep -q 'on 2 x m4-max, engine llamacpp' mac.txt || fail "$(cat mac.txt)"
+done
 
 # Bad input.
 expect_error 'name a system' "$HEADROOM" ask --rate 5

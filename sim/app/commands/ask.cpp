@@ -121,9 +121,16 @@ bool set_traffic(const AskArguments& a, DescribedSystem& system) {
   return has_own || a.rate || a.users;
 }
 
+// Whether a --set names the engine.
+bool sets_engine(const AskArguments& a) {
+  return std::ranges::any_of(a.system.set, [](const std::string& one) {
+    return one.starts_with("engine=") || one.starts_with("engine.name=");
+  });
+}
+
 // Every model on every device.
-std::vector<AskQuery> queries_of(const AskArguments& a, const DescribedSystem& system,
-                                 bool has_load) {
+std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system, bool has_load,
+                                 const Catalog& catalog) {
   AskQuery query;
   query.has_load = has_load;
   query.targets = parse_targets(a.targets);
@@ -140,6 +147,11 @@ std::vector<AskQuery> queries_of(const AskArguments& a, const DescribedSystem& s
       query.document = system.document;
       Json& root = query.document.json.root;
       if (!model.empty()) root["model"] = model;
+      if (a.system.source.empty() && !sets_engine(a)) {
+        const std::string note = set_engine_of_device(device, root, catalog);
+        const bool is_new = std::ranges::find(system.assumed, note) == system.assumed.end();
+        if (!note.empty() && is_new) system.assumed.push_back(note);
+      }
       set_device(device, query.document.json);
       if (!root.contains("device")) {
         throw ConfigError(Complaint{
@@ -241,10 +253,11 @@ struct Asked {
   std::size_t together = 1;  // so many queries in a row hold only if each of them does
 };
 
-Asked asked_system(const AskArguments& a) {
+Asked asked_system(const AskArguments& a, const Catalog& catalog) {
   DescribedSystem system = described_system(a.system, "ask");
   const bool has_load = set_traffic(a, system);
-  return {queries_of(a, system, has_load), {}, system.assumed, 1};
+  std::vector<AskQuery> queries = queries_of(a, system, has_load, catalog);
+  return {std::move(queries), {}, system.assumed, 1};
 }
 
 // The services of a compose file, or the one that is named, each beside those that start first.
@@ -266,7 +279,7 @@ Asked asked_services(AskArguments a, const Catalog& catalog) {
     asked.together = all.services.size();
     for (SharedService& one : all.services) {
       const bool has_load = set_traffic(a, one.system);
-      const std::vector<AskQuery> queries = queries_of(a, one.system, has_load);
+      const std::vector<AskQuery> queries = queries_of(a, one.system, has_load, catalog);
       asked.queries.insert(asked.queries.end(), queries.begin(), queries.end());
       asked.services.push_back(one.name);
       for (const std::string& note : one.system.assumed) {
@@ -276,15 +289,6 @@ Asked asked_services(AskArguments a, const Catalog& catalog) {
   }
   for (AskQuery& query : asked.queries) query.with_changes = asked.queries.size() == 1;
   return asked;
-}
-
-// Of systems that were described by model and device.
-void set_engines(Asked& asked, const Catalog& catalog) {
-  for (AskQuery& query : asked.queries) {
-    std::string note = set_engine_of_device(query.document.json.root, catalog);
-    const bool is_new = std::ranges::find(asked.assumed, note) == asked.assumed.end();
-    if (!note.empty() && is_new) asked.assumed.push_back(std::move(note));
-  }
 }
 
 // Whether one of the systems that were asked about serves what was asked, with all its services.
@@ -318,8 +322,7 @@ int ask_command(AskArguments& a) {
       !a.system.models.empty() || !a.system.engine.empty() || a.system.device_count;
   const bool several =
       !by_names && a.system.source.size() == 1 && starts_several(a.system.source.front());
-  Asked asked = several ? asked_services(a, catalog) : asked_system(a);
-  if (a.system.source.empty()) set_engines(asked, catalog);
+  Asked asked = several ? asked_services(a, catalog) : asked_system(a, catalog);
   const std::vector<std::string> units = unit_notes(a.targets);
   asked.assumed.insert(asked.assumed.end(), units.begin(), units.end());
   const std::size_t notes = asked.assumed.size();
