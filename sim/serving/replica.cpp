@@ -3,59 +3,47 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/likely.hpp"
-#include "sim/serving/rank_pools.hpp"
 
 namespace headroom {
 
 Replica::Replica(std::uint16_t number, ReplicaParts parts, MetricsSink& sink)
-    : core_(parts.options, *parts.kv, std::move(parts.adapters)),
-      number_(number),
-      options_(std::move(parts.options)),
+    : core_(number, std::move(parts.options), *parts.kv, std::move(parts.adapters)),
       scheduler_(std::move(parts.scheduler)),
       kv_(std::move(parts.kv)),
       memory_(std::move(parts.memory)),
-      rules_(parts.limits, options_.reservation),
-      pricing_(std::move(parts.cost), std::move(parts.slow_costs), options_.cold_step_ticks),
-      transfers_(std::move(parts.tier), options_.move_ticks_per_token),
-      drafted_(options_.acceptance, options_.verified_tokens),
-      sink_(sink),
-      tally_(sink, options_.responds_at_end) {
-  const std::int32_t depth = core_.time.depth();
-  HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
-  HEADROOM_CHECK(depth == 1 || drafted_.drafts() == 0, "speculative decoding with steps queued");
-  if (options_.api_server.processes > 0) {
-    HEADROOM_CHECK(!options_.responds_at_end, "an API server of an engine without streams");
-    api_.emplace(options_.api_server);
-  }
-  features_.add(Features::api_server, api_.has_value());
-  features_.add(Features::role, core_.remote.has_role());
-  features_.add(Features::drafts, drafted_.drafts() > 0);
-  features_.add(Features::adapters, core_.adapters.has_value());
-  features_.add(Features::windows, !core_.kv.sequence().uniform());
-  features_.add(Features::whole_answers, options_.responds_at_end);
-  features_.add(Features::growth, memory_.grows());
-  features_.add(Features::logprobs, memory_.counts_logprobs());
-  features_.add(Features::told_plans, sink_.wants_plans());
-  if (const RankPools* ranks = core_.kv.ranks()) {
-    features_.add(Features::ranks, true);
-    rank_shapes_.resize(ranks->count());
-    HEADROOM_CHECK(!features_.any(Features::adapters), "adapters on data ranks");
-  }
-  features_.add(Features::micro_batches, core_.time.has_micro_batches());
-  HEADROOM_CHECK(!features_.any(Features::micro_batches) ||
-                     !features_.any(Features::drafts | Features::whole_answers),
-                 "pipeline stages with drafts or without streams");
-  HEADROOM_CHECK(!features_.any(Features::role) ||
-                     !features_.any(Features::api_server | Features::drafts | Features::adapters),
-                 "a role of an engine of its own");
-  stops_for_first_tokens_ = features_.any(Features::api_server | Features::role);
-  run_.replica = number_;
-  run_.state = &reported_;
-  run_.decodes = &core_.sums.decodes();
-  sink_.on_idle(number_, 0, state());
+      rules_(parts.limits, core_.options.reservation),
+      drafted_(core_.options.acceptance, core_.options.verified_tokens),
+      reports_(core_, sink),
+      exits_(core_, *scheduler_, reports_),
+      ends_(core_, reports_, exits_, drafted_, windows_),
+      plans_({core_, *scheduler_, reports_, exits_, drafted_, windows_, memory_},
+             StepPricing(std::move(parts.cost), std::move(parts.slow_costs),
+                         core_.options.cold_step_ticks),
+             KvTransfers(std::move(parts.tier), core_.options.move_ticks_per_token)),
+      outage_({core_, reports_, exits_, ends_, plans_, windows_, memory_}) {
+  add_features(sink.wants_plans());
+  core_.check_features();
+  stops_for_first_tokens_ = core_.features.any(Features::api_server | Features::role);
+  reports_.idle();
+}
+
+void Replica::add_features(bool told_plans) {
+  ReplicaFeatures& features = core_.features;
+  features.add(Features::api_server, reports_.api() != nullptr);
+  features.add(Features::role, core_.remote.has_role());
+  features.add(Features::drafts, drafted_.drafts() > 0);
+  features.add(Features::adapters, core_.adapters.has_value());
+  features.add(Features::windows, !core_.kv.sequence().uniform());
+  features.add(Features::whole_answers, core_.options.responds_at_end);
+  features.add(Features::growth, memory_.grows());
+  features.add(Features::logprobs, memory_.counts_logprobs());
+  features.add(Features::told_plans, told_plans);
+  features.add(Features::ranks, core_.kv.ranks() != nullptr);
+  features.add(Features::micro_batches, core_.time.has_micro_batches());
 }
 
 // --- arrivals -----------------------------------------------------------------------------------
@@ -68,46 +56,43 @@ RequestId Replica::submit(const Arrival& arrival, std::uint64_t index, TimeNs no
   if (rarely(arrival.first_token_deadline_ns != kNever)) stops_for_first_tokens_ = true;
   HEADROOM_CHECK(request.adapter == 0 || core_.adapters, "a request with an adapter without LoRA");
   if (turns_away(now_ns)) {
-    turn_away(request, {.outcome = outage_.outcome(), .queued_ns = queued_ns},
-              ApiServer::patience_of(arrival), now_ns);
+    reports_.turn_away(request, {.outcome = outage_.outcome(), .queued_ns = queued_ns},
+                       ApiServer::patience_of(arrival), now_ns);
     core_.requests.remove(id);
     return kNoRequest;
   }
   const bool servable = rules_.can_ever_serve(request);
   if (!servable || rules_.is_full(core_.sums.residents() + core_.sums.waiting())) [[unlikely]] {
-    const EngineEventKind why = servable ? EngineEventKind::overloaded : EngineEventKind::rejected;
-    turn_away(request, {.event = why, .queued_ns = queued_ns}, ApiServer::patience_of(arrival),
-              now_ns);
+    reports_.turn_away(request,
+                       {.event = servable ? EngineEventKind::overloaded : EngineEventKind::rejected,
+                        .oom = rules_.fits_context(request) ? OomKind::rejected_too_long
+                                                            : OomKind::context_length_exceeded,
+                        .queued_ns = queued_ns},
+                       ApiServer::patience_of(arrival), now_ns);
     core_.requests.remove(id);
     return kNoRequest;
   }
 
-  if (features_.any(Features::ranks)) [[unlikely]] {
+  if (core_.features.any(Features::ranks)) [[unlikely]] {
     request.rank = scheduler_->choose_rank(now_ns);
   }
-  if (id >= core_.stories.size()) [[unlikely]] {
-    core_.stories.resize(id + 1);
-    core_.time.track(id);
-  }
-  RequestStory& story = core_.stories[id];
-  story = {};
+  RequestStory& story = core_.begin_story(id);
   story.output_tokens = output_of(request, arrival);
   story.queued_ns = queued_ns < 0 ? now_ns : queued_ns;
-  story.here = true;
-  if (features_.any(Features::api_server | Features::role)) [[unlikely]] {
-    if (api_) api_->queued(id, arrival);
+  if (core_.features.any(Features::api_server | Features::role)) [[unlikely]] {
+    if (ApiServer* api = reports_.api()) api->queued(id, arrival);
     if (core_.remote.has_role()) core_.remote.begin(id, request, story, prefilled);
   }
   core_.enter_queue(id);
   if (mostly(prefilled == nullptr)) scheduler_->enqueue(id, request);
-  sink_.on_event(
+  reports_.event(
       {.kind = mostly(queued_ns < 0) ? EngineEventKind::queued : EngineEventKind::requeued,
        .time_ns = now_ns,
-       .replica = number_,
+       .replica = core_.number,
        .request = index,
        .tokens = request.prompt_tokens});
   // The scheduler's word is about its own queue.
-  if (core_.time.idle() || arrivals_can_join_ || prefilled != nullptr) wake(now_ns);
+  if (core_.time.idle() || plans_.arrivals_can_join() || prefilled != nullptr) wake(now_ns);
   return id;
 }
 
@@ -117,190 +102,176 @@ void Replica::wake(TimeNs now_ns) {
   if (core_.time.idle()) {
     core_.time.plan_at(now_ns);
   } else {
-    cut_at(now_ns);
+    plans_.cut_at(now_ns);
   }
 }
 
-// Until the next plan there is nothing left to cut.
-void Replica::cut_at(TimeNs now_ns) {
-  arrivals_can_join_ = false;
-  core_.time.cut_at(now_ns);
+void Replica::send(const Arrival& arrival, std::uint64_t index, TimeNs now_ns) {
+  ends_.run_before(now_ns);
+  reports_.api()->send(arrival, index, core_.number, now_ns);
+}
+
+std::optional<Admission> Replica::admit_sent(TimeNs now_ns) {
+  const std::optional<ApiServer::Ready> ready = reports_.api()->take_ready(now_ns);
+  if (!ready) return std::nullopt;
+  ends_.run_before(now_ns);
+  return Admission{ready->arrival, ready->index, submit(ready->arrival, ready->index, now_ns)};
+}
+
+// --- clients that give up -----------------------------------------------------------------------
+
+void Replica::cancel(RequestId id, TimeNs now_ns) {
+  RequestStory& story = core_.stories[id];
+  story.cancelled = true;
+  const bool waits = core_.requests[id].state == RequestState::waiting;
+  const bool in_flight =
+      !waits || story.counted_to > core_.time.completed() || core_.remote.holds_early(id);
+  if (in_flight && !core_.options.cancels_running) return;
+  if (!core_.time.idle()) plans_.cut_at(now_ns);
+  if (in_flight && !core_.time.idle() && core_.time.next_plan_ns() != now_ns) {
+    return exits_.withdraw_then(id);
+  }
+  exits_.withdraw(id, now_ns);
+  if (core_.time.idle() && !outage_.lasts_at(now_ns)) core_.time.plan_at(now_ns);
+}
+
+// --- prompts computed on one replica and decoded on another -------------------------------------
+
+TokenCount Replica::cached_tokens(const Arrival& arrival) const {
+  Request request;
+  request.index = UINT64_MAX;  // of nobody who is here
+  request.prompt_tokens = request.known_tokens = arrival.prompt_tokens;
+  request.prefix = arrival.prefix;
+  request.output_segment = arrival.output_segment;
+  request.prompt_logprobs = arrival.prompt_logprobs;
+  return core_.kv.cached_prefix(kNoRequest, request);
+}
+
+void Replica::receive_kv(RequestId id, TimeNs now_ns) {
+  core_.remote.arrive(id);
+  scheduler_->enqueue_arrived(id, core_.requests[id]);
+  wake(now_ns);
+}
+
+void Replica::release_kv(const KvHold& hold, TimeNs now_ns) {
+  core_.remote.leave_when_planning({.request = hold, .is_given_back = true});
+  wake(now_ns);
+}
+
+void Replica::lose_kv(RequestId id, Outcome outcome, bool hand_back, TimeNs now_ns) {
+  core_.remote.leave_when_planning({core_.stay(id), false, outcome, hand_back});
+  wake(now_ns);
 }
 
 // --- time passes --------------------------------------------------------------------------------
 
-// Up to step `target`.
-void Replica::apply_repetitions(StepIndex target) {
-  const StepCount steps = target - core_.time.applied();
-  if (features_.any(Features::ranks)) [[unlikely]] {
-    core_.kv.ranks()->take_steps(core_.sums.rank_decodes(), steps);
-  } else {
-    const DecodeSet& decodes = core_.sums.decodes();
-    const BlockCount blocks = steps == 1 ? decodes.blocks_needed() : decodes.blocks_needed(steps);
-    if (blocks > 0) core_.kv.take(blocks);
-  }
-  core_.sums.advance(steps);
-  core_.time.apply(steps);
-}
-
-void Replica::run_to(StepIndex step) {
-  while (core_.time.completed() < step) {
-    sync(core_.time.completed());
-    Segment& segment = core_.time.segments().front();
-    StepCount steps = std::min(segment.left(), step - core_.time.completed());
-    // Its first step has other gaps.
-    if (rarely(core_.gaps.paused()) && segment.decodes) steps = 1;
-    // One report tells of cached blocks as far as it is known in which order they are taken.
-    if (core_.kv.pool().mixed_blocks > 0) [[unlikely]] {
-      steps = 1 + core_.sums.decodes().steps_within(core_.kv.pool().ordered_blocks(), steps - 1);
-    }
-    report_run(segment, steps);
-    if (segment.left() > 0) continue;
-    if (!segment.first_tokens.empty()) {
-      yield_first_tokens(segment);
-      segment.first_tokens.clear();
-    }
-    core_.time.segments().pop();
-  }
-  sync(core_.time.completed() - 1);
-}
-
-void Replica::report_run(Segment& segment, StepCount steps) {
-  const TickSum duration = segment.duration(steps);
-  const TickSum before = mostly(segment.decodes) ? TickSum{0} : latest_tokens();
-  run_.gaps_per_step = segment.gaps_per_step;
-  run_.first_ticks = segment.next_ticks();
-  if (features_.any(kShapesGaps) || rarely(core_.gaps.paused())) {
-    shape_gaps(segment, steps, core_.time.clock() + duration);
-  } else if (!segment.first_tokens.empty()) {
-    core_.gaps.add_resumed(segment.first_tokens, core_.stories, core_.time.clock() + duration);
-  }
-  run_.other_gaps = core_.gaps.groups();
-  const auto alone =
-      static_cast<std::int64_t>(segment.first_tokens.size()) + drafted_.extra_tokens();
-  run_.begin = core_.time.clock();
-  run_.first_step = core_.time.completed() + 1;
-  run_.steps = steps;
-  run_.slope_ticks = segment.price.slope;
-  run_.price = &segment.price;
-  run_.price_offset = segment.done;
-  run_.shape = &segment.shape;
-  core_.read_state(reported_);
-  sink_.on_steps(run_);
-  if (!run_.other_gaps.empty()) [[unlikely]] {
-    core_.gaps.clear();
-  }
-  tally_.yield(segment.gaps_per_step * steps + alone);
-  ghost_rows_ += (segment.shape.decode_rows - segment.gaps_per_step - segment.rows_resumed) * steps;
-  if (!segment.decodes) [[unlikely]] {
-    core_.note_pause(segment, before, api_ ? api_->written() : core_.time.clock() + duration);
-  } else {
-    if (rarely(core_.gaps.paused())) core_.gaps.end_pause();
-  }
-  core_.time.end_steps(segment, steps, duration);
-  if (features_.any(Features::drafts | Features::micro_batches)) [[unlikely]] {
-    if (drafted_.drafts() > 0) drafted_.yield(core_);
-    if (features_.any(Features::micro_batches)) {
-      core_.gaps.note_end(segment.micro_batch, latest_tokens());
-    }
-  }
-}
-
-// What the gaps of a run are that ends at `end` where they need not be its steps.
-[[gnu::noinline]] void Replica::shape_gaps(const Segment& segment, StepCount steps, TickSum end) {
-  const bool streams = !options_.responds_at_end;
-  const bool resumes = core_.gaps.paused() && segment.decodes;
-  if (streams) core_.gaps.add_resumed(segment.first_tokens, core_.stories, end);
-  if (streams && resumes) core_.gaps.add_over_pause(end, segment.gaps_per_step);
-  std::int64_t late = 0;
-  if (features_.any(Features::drafts)) {
-    late = drafted_.draw(end, core_);
-    run_.verified = drafted_.outcomes();
-    run_.extra_tokens = drafted_.extra_tokens();
-  }
-  run_.gaps_per_step = streams && !resumes ? segment.gaps_per_step - late : 0;
-  if (features_.any(Features::micro_batches)) {
-    core_.gaps.add_of_micro_batch(segment.micro_batch, end, segment.gaps_per_step);
-    run_.gaps_per_step = 0;
-  }
-  if (!api_) return;
-  api_->put_out(core_.time.clock(), steps, run_.first_ticks, segment.price.slope,
-                segment.gaps_per_step + drafted_.extra_tokens() +
-                    static_cast<std::int64_t>(segment.first_tokens.size()));
-  core_.gaps.shift(api_->written() - end);
-  run_.gaps = api_->gaps();
-}
-
-void Replica::yield_first_tokens(const Segment& segment) {
-  for (const RequestId id : segment.first_tokens) {
-    RequestStory& story = core_.stories[id];
-    if (story.first_token_ns < 0) {
-      story.first_token_ns =
-          features_.any(Features::api_server) ? api_->received_ns() : floor_ns(core_.time.clock());
-      tally_.on_first_token(story.first_token_ns - core_.requests[id].arrival_ns);
-    }
-    story.last_token = -1;
-  }
-}
-
-// Ends what has ended by now, short of the next step at which somebody finishes. Whether it did.
-bool Replica::run_short_of_stop(TimeNs now_ns) {
-  if (core_.time.idle() || core_.time.next_stop_ns() == kNever) return false;
-  run_to(std::min(core_.time.ended_by(now_ns), core_.time.next_stop_step() - 1));
-  return true;
-}
-
 void Replica::on_step_end(TimeNs now_ns) {
-  if (features_.any(Features::micro_batches)) [[unlikely]] {
+  if (core_.features.any(Features::micro_batches)) [[unlikely]] {
     core_.choose(core_.time.segments().front().micro_batch);
   }
-  run_to(core_.time.next_stop_step());
+  ends_.run_to(core_.time.next_stop_step());
   HEADROOM_CHECK(floor_ns(core_.time.clock()) == now_ns,
                  fmt::format("step end at {}", floor_ns(core_.time.clock())));
   if (core_.gaps.awaits_last_tokens()) [[unlikely]] {
     core_.gaps.note_last_tokens(core_.stories, core_.requests, core_.time.completed(),
-                                latest_tokens());
+                                reports_.latest_tokens());
   }
-  process_stops();
-  if (!cancelled_.empty()) [[unlikely]] {
-    withdraw_cancelled(now_ns);
+  ends_.process_stops();
+  if (exits_.has_cancelled()) [[unlikely]] {
+    exits_.withdraw_cancelled(now_ns);
   }
   if (core_.time.completed() >= core_.time.plan_due()) {
     core_.time.plan_instead_of_stop(now_ns);
   } else {
     core_.time.schedule_next_stop(stops_for_first_tokens_);
   }
-  if (shown_.is_stale()) show_load();
+  reports_.show_if_stale();
 }
 
-void Replica::finish(RequestId id) {
-  Request& request = core_.requests[id];
-  shown_.become_stale();
-  const bool leaves = scheduler_->on_leave(id);
-  if (mostly(request.state == RequestState::decoding)) {
-    // Steps planned while its last token was in flight still carry its row, which yields nothing.
-    StepPipeline& segments = core_.time.segments();
-    for (std::size_t i = 0; i < segments.size(); ++i) {
-      const bool is_its = segments[i].micro_batch == request.micro_batch;
-      if (segments[i].decodes && is_its) --segments[i].gaps_per_step;
-    }
-    core_.leave_pause(id);
+void Replica::on_plan(TimeNs now_ns) {
+  outage_.try_end(now_ns);
+  ends_.sync(core_.time.completed());
+  core_.time.begin_planning(now_ns);
+  const bool runs =
+      !core_.features.any(Features::role | Features::growth) || act_before_plans(now_ns);
+  while (mostly(runs) && core_.time.has_room() && plan_once(now_ns)) {
   }
-  if (!leaves) [[unlikely]] {
-    return become_ghost(id);
+  core_.time.end_planning();
+  // An engine that outgrows its memory is found dead at the first planning instant after that.
+  if (core_.features.any(Features::growth) && !core_.time.idle()) {
+    const TimeNs fails_ns = memory_.fails_ns();
+    if (fails_ns < kNever) core_.time.plan_again_by(fails_ns);
   }
-  if (features_.any(Features::role | Features::adapters)) [[unlikely]] {
-    if (core_.remote.hands_on(id) && !core_.stories[id].cancelled) return hand_on(id);
-    core_.leave_adapter(request);
+  core_.time.schedule_next_stop(stops_for_first_tokens_);
+  reports_.show_if_stale();
+  if (!core_.time.idle()) return;
+  reports_.idle();
+  // Whoever was preempted last of all has left blocks to those that wait with theirs.
+  const BatchPlan& plan = plans_.latest();
+  if (core_.features.any(Features::role) && !plan.preempted.empty() && !outage_.lasts_at(now_ns)) {
+    core_.time.plan_at(now_ns);
   }
-  if (request.state == RequestState::waiting) [[unlikely]] {
-    core_.leave_queue(id);
-    core_.kv.release(id, request, 0, KvRelease::finished);
-  } else {
-    core_.leave_batch(id);
+  if (core_.time.next_plan_ns() == kNever) core_.time.plan_at(plan.wake_at_ns);
+}
+
+// False: the engine died of what has grown since it started.
+bool Replica::act_before_plans(TimeNs now_ns) {
+  exits_.leave_for_others(now_ns);
+  if (now_ns < memory_.fails_ns()) return true;
+  plans_.forget_latest();
+  const MemoryShortage shortage = memory_.growth_shortage(now_ns);
+  outage_.lose_engine(now_ns, shortage.kind, &shortage);
+  return false;
+}
+
+// False: there is nothing to run, or the engine died over it.
+bool Replica::plan_once(TimeNs now_ns) {
+  const StepPlans::Planned planned = plans_.plan(now_ns);
+  if (mostly(planned == StepPlans::Planned::step)) return true;
+  if (planned == StepPlans::Planned::batch_dies) {
+    outage_.fail_running(now_ns);
+  } else if (planned == StepPlans::Planned::engine_dies) {
+    const std::optional<MemoryShortage>& shortage = plans_.shortage();
+    outage_.lose_engine(now_ns, shortage ? shortage->kind : OomKind::runtime_device,
+                        shortage ? &*shortage : nullptr);
   }
-  record(id, Outcome::finished, floor_ns(core_.time.clock()));
-  core_.remove(id);
+  return false;
+}
+
+void Replica::stop(TimeNs now_ns) {
+  // The step in flight was planned, its blocks are taken.
+  if (ends_.run_short_of_stop(now_ns)) ends_.sync(core_.time.completed());
+  std::vector<RequestId> left;
+  for (RequestId id = 0; id < core_.stories.size(); ++id) {
+    if (core_.stories[id].here && !core_.stories[id].recorded) left.push_back(id);
+  }
+  std::ranges::sort(left, {}, [this](RequestId id) { return core_.requests[id].index; });
+  for (const RequestId id : left) {
+    if (core_.stories[id].first_token_ns > now_ns) core_.stories[id].first_token_ns = -1;
+    reports_.record(id, Outcome::unfinished, -1);
+  }
+  reports_.stop(now_ns);
+}
+
+void Replica::use_cost(std::int32_t number, TimeNs now_ns) {
+  plans_.use_cost(number);
+  if (!core_.time.idle()) plans_.cut_at(now_ns);
+}
+
+// --- what others see ----------------------------------------------------------------------------
+
+ReplicaLoad Replica::load(TimeNs now_ns) const {
+  const ApiServer* api = reports_.api();
+  ReplicaLoad load;
+  load.running = core_.sums.running();
+  load.waiting = core_.sums.waiting();
+  if (api != nullptr) load.waiting += static_cast<std::int64_t>(api->held());
+  load.waiting_tokens = core_.sums.waiting_tokens();
+  load.outstanding_tokens = reports_.shown().generated_tokens();
+  load.kv_tokens = reports_.shown().kv_tokens();
+  load.kv_capacity = core_.kv.pool().total_blocks * core_.kv.pool().block_tokens;
+  load.up = !outage_.lasts_at(now_ns);
+  return load;
 }
 
 }  // namespace headroom

@@ -18,14 +18,17 @@ bool takes_part(const Request& request) {
 }  // namespace
 
 // With drafts the scheduler takes blocks row by row: none are counted here.
-ReplicaCore::ReplicaCore(const ReplicaOptions& options, KvAllocator& kv_pool,
+ReplicaCore::ReplicaCore(std::uint16_t own_number, ReplicaOptions own_options, KvAllocator& kv_pool,
                          std::optional<AdapterSlots> adapter_slots)
-    : time(options.pipeline_depth, options.api_server.processes > 0, options.pipeline_stages),
-      sums(kv_pool, options.acceptance.drafts() > 0 ? 0 : kv_pool.pool().decode_block_tokens(),
-           options.pipeline_stages),
+    : time(own_options.pipeline_depth, own_options.api_server.processes > 0,
+           own_options.pipeline_stages),
+      sums(kv_pool, own_options.acceptance.drafts() > 0 ? 0 : kv_pool.pool().decode_block_tokens(),
+           own_options.pipeline_stages),
       kv(kv_pool),
-      remote(options),
-      adapters(std::move(adapter_slots)) {}
+      remote(own_options),
+      adapters(std::move(adapter_slots)),
+      number(own_number),
+      options(std::move(own_options)) {}
 
 // Of the tokens that a running request holds, those of ghost rows and of decode steps in flight:
 // the last token that is out is not fed back by a step that has ended.
@@ -50,9 +53,9 @@ std::span<const PlannedMicroBatch> ReplicaCore::other_micro_batches() {
   const std::span<DecodeSet> rows = sums.others_to_plan();
   other_micro_batches_.resize(rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    const auto number = static_cast<std::int32_t>(i);
-    const StepIndex planned = time.planned_decodes(number);
-    other_micro_batches_[i] = {&rows[i], planned, planned - time.completed_decodes(number)};
+    const auto micro_batch = static_cast<std::int32_t>(i);
+    const StepIndex planned = time.planned_decodes(micro_batch);
+    other_micro_batches_[i] = {&rows[i], planned, planned - time.completed_decodes(micro_batch)};
   }
   return other_micro_batches_;
 }
@@ -159,6 +162,7 @@ std::int64_t ReplicaCore::forget_in_flight(RequestId id) {
 }
 
 void ReplicaCore::remove(RequestId id) {
+  if (refused_by_placement == id) refused_by_placement = kNoRequest;
   time.begin_epoch(id);
   gaps.forget(id);
   stories[id].here = false;
@@ -174,7 +178,39 @@ void ReplicaCore::on_engine_lost() {
   remote.on_engine_lost();
 }
 
+bool ReplicaCore::awaits(RequestId id, std::uint64_t index, bool first_token,
+                         TimeNs time_ns) const {
+  const RequestStory& story = stories[id];
+  if (!story.here || story.recorded || requests[id].index != index) return false;
+  const bool begun =
+      story.first_token_ns >= 0 && story.first_token_ns <= time_ns && !options.responds_at_end;
+  return !story.cancelled && !(first_token && begun);
+}
+
+std::optional<std::int32_t> ReplicaCore::tokens_of(RequestId id, std::uint64_t index) const {
+  if (id >= stories.size()) return std::nullopt;
+  const RequestStory& story = stories[id];
+  if (!story.here || story.recorded || requests[id].index != index) return std::nullopt;
+  return options.responds_at_end ? 0 : generated(id);
+}
+
 // --- checks -------------------------------------------------------------------------------------
+
+void ReplicaCore::check_features() const {
+  using Features = ReplicaFeatures;
+  const std::int32_t depth = time.depth();
+  HEADROOM_CHECK(depth == 1 || depth == 2, fmt::format("pipeline depth {}", depth));
+  HEADROOM_CHECK(depth == 1 || !features.any(Features::drafts),
+                 "speculative decoding with steps queued");
+  HEADROOM_CHECK(!features.any(Features::ranks) || !features.any(Features::adapters),
+                 "adapters on data ranks");
+  HEADROOM_CHECK(!features.any(Features::micro_batches) ||
+                     !features.any(Features::drafts | Features::whole_answers),
+                 "pipeline stages with drafts or without streams");
+  HEADROOM_CHECK(!features.any(Features::role) ||
+                     !features.any(Features::api_server | Features::drafts | Features::adapters),
+                 "a role of an engine of its own");
+}
 
 void ReplicaCore::check(std::int32_t slots_ahead) const {
   if (adapters) check_adapters();

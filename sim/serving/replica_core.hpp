@@ -3,11 +3,17 @@
 // KV, and where the replica stands in time. Functions that need several of these are here; a
 // function that needs one of them is a member of that one.
 //
+// Other parts keep a reference to it. They are layers, each of which uses those before it and knows
+// none behind it: ReplicaReports tells others, ReplicaExits lets requests leave, StepEnds and
+// StepPlans move time on, ReplicaOutage is about engines that die, and Replica takes requests and
+// events.
+//
 // Invariants, which check() recomputes from the requests:
 // 1. `sums` are those of the requests that are here, as of step time.applied().
 // 2. The pool holds the blocks of those that have any, and no others.
 // 3. Rows of `adapters` are the requests that use one and take part in plans.
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -20,6 +26,7 @@
 #include "sim/serving/metrics_sink.hpp"
 #include "sim/serving/options.hpp"
 #include "sim/serving/remote_requests.hpp"
+#include "sim/serving/replica_features.hpp"
 #include "sim/serving/request.hpp"
 #include "sim/serving/request_story.hpp"
 #include "sim/serving/resident_sums.hpp"
@@ -30,28 +37,40 @@
 namespace headroom {
 
 struct ReplicaCore {
-  ReplicaCore(const ReplicaOptions& options, KvAllocator& kv_pool,
+  ReplicaCore(std::uint16_t own_number, ReplicaOptions own_options, KvAllocator& kv_pool,
               std::optional<AdapterSlots> adapter_slots);
 
-  // Writers: Replica plans, ends and cuts steps; DraftedStep and WindowMoves add stops.
+  // Writers: the layers; DraftedStep and WindowMoves add stops.
   StepTimeline time;
   // Writers: every function that changes the state or the tokens of a request, along with it; the
   // scheduler counts the step it plans.
   ResidentSums sums;
-  // Writers: Replica, RemoteRequests::begin(), DraftedStep and WindowMoves::change().
+  // Writers: the layers, RemoteRequests::begin(), DraftedStep and WindowMoves::change().
   RequestPool requests;
   std::vector<RequestStory> stories;  // by RequestId; written along with `requests`
   // Writers: the scheduler, and functions that take blocks for requests or let them leave.
   KvAllocator& kv;
-  TokenGaps gaps;         // writers: Replica, interrupt(), DraftedStep::draw()
-  RemoteRequests remote;  // writer: Replica
-  // Empty: LoRA is off. Writers: the scheduler lets requests join, Replica lets them leave.
+  TokenGaps gaps;         // writers: StepEnds, interrupt(), DraftedStep::draw()
+  RemoteRequests remote;  // writers: the layers
+  // Empty: LoRA is off. Writers: the scheduler lets requests join, the layers let them leave.
   std::optional<AdapterSlots> adapters;
+  ReplicaFeatures features;  // writer: the constructor of Replica
+  // Head of the queue that placement kept out. Writers: StepPlans, remove().
+  RequestId refused_by_placement = kNoRequest;
+  std::uint16_t number;    // of the replica; the constructor
+  ReplicaOptions options;  // the constructor
 
   // Tokens that are out by now.
   [[nodiscard]] std::int32_t generated(RequestId id) const {
     return stories[id].generated_by(time, requests[id]);
   }
+  // Those of the answer to request `index`, as its client sees them; empty: it is not here. 0 until
+  // the end where clients see nothing before.
+  [[nodiscard]] std::optional<std::int32_t> tokens_of(RequestId id, std::uint64_t index) const;
+  // Whether the client of request `id`, which arrived as number `index`, will still wait here at
+  // `time_ns` for its answer (`first_token`: for the beginning of it), as far as is known now.
+  [[nodiscard]] bool awaits(RequestId id, std::uint64_t index, bool first_token,
+                            TimeNs time_ns) const;
   // Tokens with KV, as applied.
   [[nodiscard]] TokenCount held(RequestId id) const {
     return computed_by(requests[id], time.applied_decodes(requests[id].micro_batch));
@@ -65,6 +84,11 @@ struct ReplicaCore {
   [[nodiscard]] KvHold stay(RequestId id) const { return {id, time.stops().epoch(id)}; }
   // In place: a copy of what was just written in smaller parts would wait for it.
   void read_state(ReplicaState& now) const;
+  [[nodiscard]] ReplicaState state() const {
+    ReplicaState now;
+    read_state(now);
+    return now;
+  }
 
   // With pipeline stages: what follows is about that micro-batch.
   void choose(std::int32_t micro_batch) {
@@ -74,6 +98,16 @@ struct ReplicaCore {
   // The others, as a plan sees them; O(micro-batches).
   [[nodiscard]] std::span<const PlannedMicroBatch> other_micro_batches();
 
+  // Of a request that comes to this replica.
+  RequestStory& begin_story(RequestId id) {
+    if (id >= stories.size()) [[unlikely]] {
+      stories.resize(id + 1);
+      time.track(id);
+    }
+    stories[id] = {};
+    stories[id].here = true;
+    return stories[id];
+  }
   void enter_queue(RequestId id) { sums.enter_queue(remote.queued_tokens(id, requests[id])); }
   void leave_queue(RequestId id) { sums.leave_queue(remote.queued_tokens(id, requests[id])); }
   // A running request gives up what it holds.
@@ -102,6 +136,8 @@ struct ReplicaCore {
   // of steps that have ended are out.
   void on_engine_lost();
 
+  // Whether features that do not go together do.
+  void check_features() const;
   // Recomputes every sum from the requests themselves (VERIFICATION V0.3, V0.4). O(requests).
   // `slots_ahead`: KV slots that a row may hold behind its own tokens.
   void check(std::int32_t slots_ahead) const;

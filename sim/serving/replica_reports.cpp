@@ -1,65 +1,33 @@
-// The part of Replica that tells others: the sink of events, records and the state of the engine,
-// the fleet of its load.
+#include "sim/serving/replica_reports.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "sim/kernel/check.hpp"
-#include "sim/kernel/likely.hpp"
-#include "sim/serving/replica.hpp"
 
 namespace headroom {
 
-ReplicaState Replica::state() const {
-  ReplicaState now;
-  core_.read_state(now);
-  return now;
+ReplicaReports::ReplicaReports(const ReplicaCore& core, MetricsSink& sink)
+    : core_(core), sink_(sink), tally_(sink, core.options.responds_at_end) {
+  if (core.options.api_server.processes == 0) return;
+  HEADROOM_CHECK(!core.options.responds_at_end, "an API server of an engine without streams");
+  api_.emplace(core.options.api_server);
 }
 
-std::optional<std::int32_t> Replica::tokens_of(RequestId id, std::uint64_t index) const {
-  if (id >= core_.stories.size()) return std::nullopt;
-  const RequestStory& story = core_.stories[id];
-  if (!story.here || story.recorded || core_.requests[id].index != index) return std::nullopt;
-  return options_.responds_at_end ? 0 : core_.generated(id);
-}
-
-ReplicaLoad Replica::load(TimeNs now_ns) const {
-  ReplicaLoad load;
-  load.running = core_.sums.running();
-  load.waiting = core_.sums.waiting() + (api_ ? static_cast<std::int64_t>(api_->held()) : 0);
-  load.waiting_tokens = core_.sums.waiting_tokens();
-  load.outstanding_tokens = shown_.generated_tokens();
-  load.kv_tokens = shown_.kv_tokens();
-  load.kv_capacity = core_.kv.pool().total_blocks * core_.kv.pool().block_tokens;
-  load.up = !outage_.lasts_at(now_ns);
-  return load;
-}
-
-void Replica::tell_overdue(TimeNs now_ns, TimeNs overdue_ns) {
-  if (!tally_.tells_first_tokens()) return;
-  for (RequestId id = 0; id < core_.stories.size(); ++id) {
-    const RequestStory& story = core_.stories[id];
-    const bool waits = story.here && !story.recorded && !story.cancelled &&
-                       (story.first_token_ns < 0 || options_.responds_at_end);
-    if (!waits) continue;
-    const TimeNs waited_ns = now_ns - core_.requests[id].arrival_ns;
-    if (waited_ns > overdue_ns) tally_.on_overdue(waited_ns);
-  }
-}
-
-void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
+void ReplicaReports::event(EngineEventKind kind, TimeNs now_ns, RequestId id, TokenCount tokens,
                            OomKind oom, const MemoryShortage* shortage) {
   EngineEvent event;
   event.shortage = shortage;
   event.kind = kind;
   event.oom = oom;
   event.time_ns = now_ns;
-  event.replica = number_;
+  event.replica = core_.number;
   event.request = id == kNoRequest ? UINT64_MAX : core_.requests[id].index;
   event.tokens = tokens;
   if (kind == EngineEventKind::oom || kind == EngineEventKind::placement_refused) {
-    const ReplicaState snapshot = state();
+    const ReplicaState snapshot = core_.state();
     event.state = &snapshot;
     sink_.on_event(event);
     return;
@@ -67,23 +35,23 @@ void Replica::report_event(EngineEventKind kind, TimeNs now_ns, RequestId id, To
   sink_.on_event(event);
 }
 
-// Behind apply_chunks(), before the step enters the pipeline. Rows of chunks are in the plan; who
-// else decodes takes one token, or as many as the plan verifies.
-void Replica::report_plan(TimeNs now_ns) {
+// Rows of chunks are in the plan; who else decodes takes one token, or as many as the plan
+// verifies.
+void ReplicaReports::plan(const BatchPlan& plan, TimeNs now_ns) {
   std::vector<PlannedRow> rows;
   std::vector<bool> has_row(core_.stories.size());
   const auto add = [&](RequestId id, TokenCount context, TokenCount tokens, bool admitted) {
     has_row[id] = true;
     if (tokens > 0) rows.push_back({core_.requests[id].index, context, tokens, admitted});
   };
-  for (const Chunk& chunk : plan_.chunks) {
+  for (const Chunk& chunk : plan.chunks) {
     add(chunk.id, chunk.context_tokens, chunk.tokens, chunk.admits);
   }
   const StepIndex planned = core_.time.planned_decodes();
-  for (const VerifiedRow& row : plan_.verified) {
+  for (const VerifiedRow& row : plan.verified) {
     add(row.id, computed_by(core_.requests[row.id], planned), row.tokens, false);
   }
-  const bool runs = !plan_.decodes_pause && (!rows.empty() || core_.sums.decodes().size() > 0);
+  const bool runs = !plan.decodes_pause && (!rows.empty() || core_.sums.decodes().size() > 0);
   for (RequestId id = 0; runs && id < core_.stories.size(); ++id) {
     const Request& request = core_.requests[id];
     const bool decodes =
@@ -94,9 +62,9 @@ void Replica::report_plan(TimeNs now_ns) {
   }
   std::ranges::sort(rows, {}, &PlannedRow::request);
   std::vector<std::uint64_t> preempted;
-  for (const RequestId id : plan_.preempted) preempted.push_back(core_.requests[id].index);
-  const ReplicaState now = state();
-  sink_.on_plan({.replica = number_,
+  for (const RequestId id : plan.preempted) preempted.push_back(core_.requests[id].index);
+  const ReplicaState now = core_.state();
+  sink_.on_plan({.replica = core_.number,
                  .time_ns = now_ns,
                  .step = core_.time.planned() + 1,
                  .rows = rows,
@@ -104,7 +72,7 @@ void Replica::report_plan(TimeNs now_ns) {
                  .state = &now});
 }
 
-void Replica::report_no_progress(TimeNs now_ns) {
+void ReplicaReports::no_progress(TimeNs now_ns) {
   TokenCount wanted = 0;
   RequestId head = kNoRequest;
   for (RequestId id = 0; id < core_.stories.size(); ++id) {
@@ -113,17 +81,16 @@ void Replica::report_no_progress(TimeNs now_ns) {
     head = id;
     wanted = core_.requests[id].known_tokens;
   }
-  report_event(EngineEventKind::oom, now_ns, head, wanted, OomKind::thrash);
+  event(EngineEventKind::oom, now_ns, head, wanted, OomKind::thrash);
 }
 
-void Replica::turn_away(const Request& request, const Refusal& refusal,
-                        const ApiServer::Patience& patience, TimeNs now_ns) {
+void ReplicaReports::turn_away(const Request& request, const Refusal& refusal,
+                               const ApiServer::Patience& patience, TimeNs now_ns) {
   if (refusal.outcome == Outcome::rejected) {
     sink_.on_event({.kind = refusal.event,
-                    .oom = rules_.fits_context(request) ? OomKind::rejected_too_long
-                                                        : OomKind::context_length_exceeded,
+                    .oom = refusal.oom,
                     .time_ns = now_ns,
-                    .replica = number_,
+                    .replica = core_.number,
                     .request = request.index,
                     .tokens = TokenCount{request.prompt_tokens} + request.max_tokens});
   }
@@ -134,13 +101,13 @@ void Replica::turn_away(const Request& request, const Refusal& refusal,
   record.index = request.index;
   record.prompt_tokens = request.prompt_tokens;
   record.max_tokens = request.max_tokens;
-  record.replica = number_;
+  record.replica = core_.number;
   record.class_id = static_cast<std::uint8_t>(request.class_id);
   record.outcome = refusal.outcome;
   leave(record, patience);
 }
 
-void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
+void ReplicaReports::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
   const Request& request = core_.requests[id];
   const RequestStory& story = core_.stories[id];
   const std::int32_t generated = core_.generated(id);
@@ -166,7 +133,7 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
       .output_tokens = generated,
       .max_tokens = core_.remote.max_tokens(id, request),
       .preemptions = static_cast<std::uint16_t>(std::min(request.preemptions, 65535)),
-      .replica = number_,
+      .replica = core_.number,
       .class_id = static_cast<std::uint8_t>(request.class_id),
       .outcome = seen};
   if (api_) [[unlikely]] {
@@ -175,24 +142,37 @@ void Replica::record(RequestId id, Outcome outcome, TimeNs finish_ns) {
   tally_.depart(record);
 }
 
-void Replica::stop(TimeNs now_ns) {
-  // The step in flight was planned, its blocks are taken.
-  if (run_short_of_stop(now_ns)) sync(core_.time.completed());
-  std::vector<RequestId> left;
-  for (RequestId id = 0; id < core_.stories.size(); ++id) {
-    if (core_.stories[id].here && !core_.stories[id].recorded) left.push_back(id);
+void ReplicaReports::leave(const RequestRecord& record, const ApiServer::Patience& patience) {
+  if (core_.features.any(ReplicaFeatures::api_server) && record.outcome != Outcome::unfinished) {
+    return api_->answer(record, patience,
+                        std::max(core_.time.clock(), ticks_from_ns(record.finish_ns)));
   }
-  std::sort(left.begin(), left.end(), [this](RequestId a, RequestId b) {
-    return core_.requests[a].index < core_.requests[b].index;
-  });
-  for (const RequestId id : left) {
-    if (core_.stories[id].first_token_ns > now_ns) core_.stories[id].first_token_ns = -1;
-    record(id, Outcome::unfinished, -1);
+  tally_.depart(record);
+}
+
+void ReplicaReports::collect_answers(TimeNs now_ns) {
+  while (const std::optional<RequestRecord> record = api_->take_answer(now_ns)) {
+    tally_.depart(*record);
   }
+}
+
+void ReplicaReports::stop(TimeNs now_ns) {
   if (api_) {
-    for (const RequestRecord& record : api_->stop(number_, now_ns)) tally_.depart(record);
+    for (const RequestRecord& record : api_->stop(core_.number, now_ns)) tally_.depart(record);
   }
   tally_.check_settled();
+}
+
+void ReplicaReports::overdue(TimeNs now_ns, TimeNs overdue_ns) {
+  if (!tally_.tells_first_tokens()) return;
+  for (RequestId id = 0; id < core_.stories.size(); ++id) {
+    const RequestStory& story = core_.stories[id];
+    const bool waits = story.here && !story.recorded && !story.cancelled &&
+                       (story.first_token_ns < 0 || core_.options.responds_at_end);
+    if (!waits) continue;
+    const TimeNs waited_ns = now_ns - core_.requests[id].arrival_ns;
+    if (waited_ns > overdue_ns) tally_.on_overdue(waited_ns);
+  }
 }
 
 }  // namespace headroom

@@ -1,68 +1,111 @@
-// The part of Replica that asks the scheduler for plans and applies them.
+#include "sim/serving/step_plans.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
+#include <utility>
 
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/likely.hpp"
 #include "sim/serving/kv_layout.hpp"
-#include "sim/serving/replica.hpp"
+#include "sim/serving/rank_pools.hpp"
 
 namespace headroom {
 
-void Replica::on_plan(TimeNs now_ns) {
-  if (rarely(outage_.try_end(now_ns))) {
-    report_event(EngineEventKind::engine_restarted, now_ns, kNoRequest, 0);
-  }
-  sync(core_.time.completed());
-  core_.time.begin_planning(now_ns);
-  const bool runs = !features_.any(Features::role | Features::growth) || act_before_plans(now_ns);
-  while (mostly(runs) && core_.time.has_room() && plan_once(now_ns)) {
-  }
-  core_.time.end_planning();
-  // An engine that outgrows its memory is found dead at the first planning instant after that.
-  if (features_.any(Features::growth) && !core_.time.idle()) {
-    const TimeNs fails_ns = memory_.fails_ns();
-    if (fails_ns < kNever) core_.time.plan_again_by(fails_ns);
-  }
-  core_.time.schedule_next_stop(stops_for_first_tokens_);
-  if (shown_.is_stale()) show_load();
-  if (!core_.time.idle()) return;
-  sink_.on_idle(number_, core_.time.clock(), state());
-  // Whoever was preempted last of all has left blocks to those that wait with theirs.
-  if (features_.any(Features::role) && !plan_.preempted.empty() && !outage_.lasts_at(now_ns)) {
-    core_.time.plan_at(now_ns);
-  }
-  if (core_.time.next_plan_ns() == kNever) core_.time.plan_at(plan_.wake_at_ns);
+StepPlans::StepPlans(const Parts& parts, StepPricing pricing, KvTransfers transfers)
+    : core_(parts.core),
+      scheduler_(parts.scheduler),
+      reports_(parts.reports),
+      exits_(parts.exits),
+      drafted_(parts.drafted),
+      windows_(parts.windows),
+      memory_(parts.memory),
+      pricing_(std::move(pricing)),
+      transfers_(std::move(transfers)) {
+  if (const RankPools* ranks = core_.kv.ranks()) rank_shapes_.resize(ranks->count());
 }
 
-// False: the engine died of what has grown since it started.
-bool Replica::act_before_plans(TimeNs now_ns) {
-  apply_exits(now_ns);
-  if (now_ns < memory_.fails_ns()) return true;
-  plan_.clear();
-  const MemoryShortage shortage = memory_.growth_shortage(now_ns);
-  lose_engine(now_ns, shortage.kind, &shortage);
-  return false;
+StepPlans::Planned StepPlans::plan(TimeNs now_ns) {
+  if (!ask_scheduler(now_ns)) [[unlikely]] {
+    return plan_.failure == PlanFailure::out_of_cells ? Planned::batch_dies : Planned::engine_dies;
+  }
+  const bool pause = plan_.decodes_pause;
+  HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && core_.sums.ghosts() == 0),
+                 "decodes pause for chunks, and not in a static batch");
+  const std::int64_t rows = rarely(pause) ? 0 : core_.sums.decodes().size();
+  if (rarely(rows == 0) && plan_.chunks.empty()) {
+    if (core_.features.any(Features::told_plans) && !plan_.preempted.empty())
+      reports_.plan(plan_, now_ns);
+    return Planned::nothing;
+  }
+
+  Segment& segment = core_.time.begin_segment(!pause);
+  begin_segment(segment, rows);
+  if (core_.features.any(Features::adapters | Features::drafts | Features::ranks)) [[unlikely]] {
+    shape_rows(segment);
+  }
+  apply_chunks(now_ns, segment);
+  if (core_.features.any(Features::logprobs | Features::told_plans)) [[unlikely]] {
+    if (core_.features.any(Features::told_plans)) reports_.plan(plan_, now_ns);
+    if (core_.features.any(Features::logprobs) && lacks_logprob_memory(now_ns)) {
+      return Planned::engine_dies;
+    }
+  }
+  check_limits(segment.shape, 1);
+  price(segment);
+  core_.time.push(segment, repetitions(segment.price));
+  return Planned::step;
+}
+
+// With `rows` that decode, before what the plan adds to them.
+void StepPlans::begin_segment(Segment& segment, std::int64_t rows) const {
+  const bool pause = plan_.decodes_pause;
+  segment.gaps_per_step = rows - core_.sums.ghosts();
+  segment.rows_paused = rarely(pause) ? core_.sums.decodes().size() : 0;
+  segment.rows_resumed = 0;
+  segment.shape = {.decode_rows = rows,
+                   .decode_context = rarely(pause) ? 0 : core_.sums.decodes().context_sum(),
+                   .sampled_rows = rows};
+  core_.sums.advance_ghosts();
+}
+
+void StepPlans::price(Segment& segment) {
+  if (core_.features.any(Features::ranks)) [[unlikely]] {
+    pricing_.price_slowest(rank_shapes_, segment.price);
+  } else {
+    pricing_.price(segment.shape, segment.price);
+  }
+  const TickSum loads =
+      core_.features.any(Features::adapters) ? core_.adapters->take_load_ticks() : 0;
+  if (rarely(loads > 0) || rarely(transfers_.any(core_.kv))) {
+    StepPricing::add_copies(segment.price,
+                            transfers_.take_delay(core_.kv, core_.time.end_of_plans()) + loads);
+  }
+  pricing_.add_cold_start(segment.price);
+  if (core_.features.any(Features::micro_batches)) [[unlikely]] {
+    pricing_.enter_stages(segment.shape, core_.time.clock(), core_.time.end_of_plans(),
+                          segment.price);
+  }
+  HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
 }
 
 // What changes hands in the pool before the scheduler looks at it.
-void Replica::move_kv() {
+void StepPlans::move_kv() {
   if (core_.kv.pool().step_blocks > 0) core_.kv.windows()->begin_plan();
   windows_.apply(core_);
-  if (core_.remote.take_in(core_.requests, core_.sums, core_.kv)) shown_.become_stale();
+  if (core_.remote.take_in(core_.requests, core_.sums, core_.kv)) reports_.become_stale();
 }
 
 // The scheduler's next plan, with what becomes of those that it takes out of the batch or refuses.
-// False: the engine died over it.
-bool Replica::ask_scheduler(TimeNs now_ns) {
+// False: it fails.
+bool StepPlans::ask_scheduler(TimeNs now_ns) {
   plan_.clear();
-  const bool has_stages = features_.any(Features::micro_batches);
+  const bool has_stages = core_.features.any(Features::micro_batches);
   if (has_stages) [[unlikely]] {
     core_.choose(core_.time.next_micro_batch());
   }
-  if (features_.any(Features::windows | Features::role)) [[unlikely]] {
+  if (core_.features.any(Features::windows | Features::role)) [[unlikely]] {
     move_kv();
   }
   const PlanContext context{
@@ -78,13 +121,8 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
       .micro_batch = core_.time.micro_batch(),
       .micro_batches =
           rarely(has_stages) ? core_.other_micro_batches() : std::span<const PlannedMicroBatch>{}};
-  scheduler_->plan(context, plan_);
+  scheduler_.plan(context, plan_);
   if (plan_.failure != PlanFailure::none) [[unlikely]] {
-    if (plan_.failure == PlanFailure::out_of_cells) {
-      fail_running(now_ns);
-    } else {
-      lose_engine(now_ns, OomKind::runtime_device);
-    }
     return false;
   }
   if (!plan_.preempted.empty()) [[unlikely]] {
@@ -94,67 +132,18 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
     apply_rejections(now_ns);
   }
   arrivals_can_join_ = plan_.arrivals_can_join;
-  if (plan_.refused_by_placement != last_refused_) [[unlikely]] {
-    last_refused_ = plan_.refused_by_placement;
-    if (last_refused_ != kNoRequest) {
-      report_event(EngineEventKind::placement_refused, now_ns, last_refused_, plan_.wanted_tokens,
-                   OomKind::fragmentation);
+  if (plan_.refused_by_placement != core_.refused_by_placement) [[unlikely]] {
+    core_.refused_by_placement = plan_.refused_by_placement;
+    if (core_.refused_by_placement != kNoRequest) {
+      reports_.event(EngineEventKind::placement_refused, now_ns, core_.refused_by_placement,
+                     plan_.wanted_tokens, OomKind::fragmentation);
     }
   }
   return true;
 }
 
-// One plan. False when it is empty (nothing to run) or the engine died over it.
-bool Replica::plan_once(TimeNs now_ns) {
-  if (!ask_scheduler(now_ns)) return false;
-  const bool pause = plan_.decodes_pause;
-  HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && core_.sums.ghosts() == 0),
-                 "decodes pause for chunks, and not in a static batch");
-  const std::int64_t rows = rarely(pause) ? 0 : core_.sums.decodes().size();
-  if (rarely(rows == 0) && plan_.chunks.empty()) {
-    if (features_.any(Features::told_plans) && !plan_.preempted.empty()) report_plan(now_ns);
-    return false;
-  }
-
-  Segment& segment = core_.time.begin_segment(!pause);
-  segment.gaps_per_step = rows - core_.sums.ghosts();
-  segment.rows_paused = rarely(pause) ? core_.sums.decodes().size() : 0;
-  segment.rows_resumed = 0;
-  segment.shape = {.decode_rows = rows,
-                   .decode_context = rarely(pause) ? 0 : core_.sums.decodes().context_sum(),
-                   .sampled_rows = rows};
-  core_.sums.advance_ghosts();
-  if (features_.any(Features::adapters | Features::drafts | Features::ranks)) [[unlikely]] {
-    shape_rows(segment);
-  }
-  apply_chunks(now_ns, segment);
-  if (features_.any(Features::logprobs | Features::told_plans)) [[unlikely]] {
-    if (features_.any(Features::told_plans)) report_plan(now_ns);
-    if (features_.any(Features::logprobs) && dies_of_logprobs(now_ns)) return false;
-  }
-  check_limits(segment.shape, 1);
-  if (features_.any(Features::ranks)) [[unlikely]] {
-    pricing_.price_slowest(rank_shapes_, segment.price);
-  } else {
-    pricing_.price(segment.shape, segment.price);
-  }
-  const TickSum loads = features_.any(Features::adapters) ? core_.adapters->take_load_ticks() : 0;
-  if (rarely(loads > 0) || rarely(transfers_.any(core_.kv))) {
-    StepPricing::add_copies(segment.price,
-                            transfers_.take_delay(core_.kv, core_.time.end_of_plans()) + loads);
-  }
-  pricing_.add_cold_start(segment.price);
-  if (features_.any(Features::micro_batches)) [[unlikely]] {
-    pricing_.enter_stages(segment.shape, core_.time.clock(), core_.time.end_of_plans(),
-                          segment.price);
-  }
-  HEADROOM_CHECK(segment.price.base > 0, "a step takes time");
-  core_.time.push(segment, repetitions(segment.price));
-  return true;
-}
-
 // Rows of the step that is being planned, before anybody in it ends.
-void Replica::shape_rows(Segment& segment) {
+void StepPlans::shape_rows(Segment& segment) {
   StepShape& shape = segment.shape;
   if (core_.adapters) {
     shape.adapters = static_cast<std::int64_t>(core_.adapters->in_use().size());
@@ -165,13 +154,13 @@ void Replica::shape_rows(Segment& segment) {
     core_.adapters->on_step();
   }
   if (drafted_.drafts() > 0 && segment.decodes) {
-    drafted_.plan(plan_.verified, latest_tokens(), segment, core_);
+    drafted_.plan(plan_.verified, reports_.latest_tokens(), segment, core_);
   }
   if (!rank_shapes_.empty()) shape_ranks(segment.decodes);
 }
 
 // The same by data rank. Rows with drafts do not sit steps out there.
-void Replica::shape_ranks(bool decodes) {
+void StepPlans::shape_ranks(bool decodes) {
   TokenCount all = 0;
   for (std::size_t rank = 0; rank < rank_shapes_.size(); ++rank) {
     StepShape& shape = rank_shapes_[rank];
@@ -205,19 +194,20 @@ void Replica::shape_ranks(bool decodes) {
 }
 
 // Of the whole engine, or of one of its ranks.
-void Replica::check_limits(const StepShape& shape, std::int64_t ranks) const {
+void StepPlans::check_limits(const StepShape& shape, std::int64_t ranks) const {
   HEADROOM_CHECK(
-      (shape.decode_rows + shape.chunk_rows) * ranks <= options_.max_sequences &&
-          (shape.decode_tokens() + shape.chunk_tokens) * ranks <= options_.max_step_tokens,
+      (shape.decode_rows + shape.chunk_rows) * ranks <= core_.options.max_sequences &&
+          (shape.decode_tokens() + shape.chunk_tokens) * ranks <= core_.options.max_step_tokens,
       fmt::format("plan of {} decodes, {} drafts, {} chunks of {} tokens", shape.decode_rows,
                   shape.draft_tokens, shape.chunk_rows, shape.chunk_tokens));
 }
 
 // How often the plan may be repeated before anything can change: the scheduler's word, the validity
 // of the price, and the next step end at which a request finishes or leaves the plans.
-StepCount Replica::repetitions(const StepPrice& price) {
-  if (!plan_.chunks.empty() || rarely(!plan_.preempted.empty()) || rarely(options_.single_step) ||
-      features_.any(Features::drafts | Features::micro_batches)) {
+StepCount StepPlans::repetitions(const StepPrice& price) const {
+  if (!plan_.chunks.empty() || rarely(!plan_.preempted.empty()) ||
+      rarely(core_.options.single_step) ||
+      core_.features.any(Features::drafts | Features::micro_batches)) {
     return 1;
   }
   const StepCount steps =
@@ -226,12 +216,12 @@ StepCount Replica::repetitions(const StepPrice& price) {
   return steps;
 }
 
-void Replica::apply_preemptions(TimeNs now_ns) {
+void StepPlans::apply_preemptions(TimeNs now_ns) {
   for (const RequestId id : plan_.preempted) {
-    const TokenCount held = core_.preempt(id, latest_tokens());
-    shown_.become_stale();
+    const TokenCount held = core_.preempt(id, reports_.latest_tokens());
+    reports_.become_stale();
     const bool swapped = std::ranges::find(plan_.swapped, id) != plan_.swapped.end();
-    report_event(EngineEventKind::preempted, now_ns, id, swapped ? 0 : held);
+    reports_.event(EngineEventKind::preempted, now_ns, id, swapped ? 0 : held);
   }
   for (const RequestId id : plan_.swapped) {
     HEADROOM_CHECK(core_.time.depth() == 1, "a token in flight is not swapped out");
@@ -241,7 +231,7 @@ void Replica::apply_preemptions(TimeNs now_ns) {
 }
 
 // A decoding row that was swapped out: its KV is copied back before the step.
-void Replica::resume(const Chunk& chunk, Segment& segment) {
+void StepPlans::resume(const Chunk& chunk, Segment& segment) {
   HEADROOM_CHECK(segment.decodes && chunk.samples && chunk.tokens == 1,
                  "who comes back from the host decodes");
   transfers_.swap_in(blocks_needed(chunk.context_tokens, core_.kv.pool().block_tokens));
@@ -250,24 +240,12 @@ void Replica::resume(const Chunk& chunk, Segment& segment) {
   segment.shape.decode_context += chunk.context_tokens + chunk.tokens;
 }
 
-// Requests that the scheduler finds can never be served.
-void Replica::apply_rejections(TimeNs now_ns) {
-  for (const RequestId id : plan_.rejected) {
-    const Request& request = core_.requests[id];
-    HEADROOM_CHECK(request.state == RequestState::waiting, "only a waiting request is rejected");
-    report_event(EngineEventKind::rejected, now_ns, id,
-                 TokenCount{request.prompt_tokens} + request.max_tokens,
-                 OomKind::rejected_too_long);
-    core_.kv.release(id, request, 0, KvRelease::finished);
-    core_.leave_queue(id);
-    if (last_refused_ == id) last_refused_ = kNoRequest;
-    record(id, Outcome::rejected, now_ns);
-    core_.remove(id);
-  }
+void StepPlans::apply_rejections(TimeNs now_ns) {
+  for (const RequestId id : plan_.rejected) exits_.reject(id, now_ns);
 }
 
 // Returns the tokens of its context that were found here.
-TokenCount Replica::admit(const Chunk& chunk, TimeNs now_ns) {
+TokenCount StepPlans::admit(const Chunk& chunk, TimeNs now_ns) {
   Request& request = core_.requests[chunk.id];
   RequestStory& story = core_.stories[chunk.id];
   HEADROOM_CHECK(request.state == RequestState::waiting,
@@ -280,19 +258,19 @@ TokenCount Replica::admit(const Chunk& chunk, TimeNs now_ns) {
   core_.sums.hold(chunk.context_tokens);
   core_.sums.enter_batch(core_.final_tokens(chunk.id));
   core_.leave_queue(chunk.id);
-  shown_.become_stale();
-  if (!features_.any(Features::role)) return chunk.context_tokens;
+  reports_.become_stale();
+  if (!core_.features.any(Features::role)) return chunk.context_tokens;
   return core_.remote.admit(chunk.id, chunk.context_tokens, core_.sums);
 }
 
-void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
+void StepPlans::apply_chunks(TimeNs now_ns, Segment& segment) {
   for (const Chunk& chunk : plan_.chunks) {
     Request& request = core_.requests[chunk.id];
     if (chunk.admits) {
       const TokenCount found = admit(chunk, now_ns);
-      sink_.on_event({.kind = EngineEventKind::admitted,
+      reports_.event({.kind = EngineEventKind::admitted,
                       .time_ns = now_ns,
-                      .replica = number_,
+                      .replica = core_.number,
                       .request = request.index,
                       .tokens = request.known_tokens,
                       .resumed = request.preemptions > 0,
@@ -319,7 +297,7 @@ void Replica::apply_chunks(TimeNs now_ns, Segment& segment) {
 }
 
 // The prefill of `id` is complete in `step`: it yields a token there and decodes from then on.
-void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
+void StepPlans::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   Request& request = core_.requests[id];
   RequestStory& story = core_.stories[id];
   ++segment.shape.sampled_rows;
@@ -330,7 +308,7 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   const bool at_once = story.last_decode == story.sample_decode;
   const std::int32_t depth = core_.time.depth();
   const bool known_end =
-      depth > 1 && options_.knows_last_steps && story.output_tokens == request.max_tokens;
+      depth > 1 && core_.options.knows_last_steps && story.output_tokens == request.max_tokens;
   Stop stop{.decode = story.last_decode,
             .step = at_once && !segment.decodes ? step : 0,
             .admission = request.admission,
@@ -347,7 +325,7 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
   request.ids_per_block = core_.kv.sequence().ids_per_block(request.computed_tokens);
   core_.sums.begin_decoding(request, request.computed_tokens);
   // Rows with drafts take their blocks, and let go of those behind a window, step by step.
-  if (features_.any(Features::windows) && drafted_.drafts() == 0) {
+  if (core_.features.any(Features::windows) && drafted_.drafts() == 0) {
     WindowMoves::stop_for(id, request.computed_tokens, request.computed_tokens, core_);
   }
   if (rarely(known_end)) {
@@ -357,8 +335,22 @@ void Replica::start_sampling(RequestId id, StepIndex step, Segment& segment) {
     stop.action = StopAction::leave_plans;
   }
   // With drafts the last step is known when it has ended: DraftedStep::yield() tells.
-  if (features_.any(Features::drafts) && !at_once) return;
+  if (core_.features.any(Features::drafts) && !at_once) return;
   core_.time.stops().push(stop);
+}
+
+// The chunks of the plan need more for log-probabilities than is free.
+bool StepPlans::lacks_logprob_memory(TimeNs now_ns) {
+  TokenCount longest = 0;
+  for (const Chunk& chunk : plan_.chunks) {
+    // Those of a prompt that is computed again, its answer having begun, are out already.
+    const bool wants =
+        core_.requests[chunk.id].prompt_logprobs && core_.stories[chunk.id].generated == 0;
+    if (wants) longest = std::max<TokenCount>(longest, chunk.tokens);
+  }
+  if (longest == 0) return false;
+  shortage_ = memory_.logprob_shortage(longest, now_ns);
+  return shortage_.has_value();
 }
 
 }  // namespace headroom
