@@ -208,10 +208,7 @@ std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const
 
 bool prefers_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
                      const CostRequest& request) {
-  const std::vector<std::string> systems = KernelLibrary::systems();
-  const bool measured = std::ranges::any_of(
-      systems, [&](const std::string& system) { return device.has_chip_of(system); });
-  if (!measured || !request.calibration.empty()) return false;
+  if (!KernelLibrary::has_generation_of(device) || !request.calibration.empty()) return false;
   const Calibration* row = find_calibration(catalog, model, device, request);
   const bool fits =
       row != nullptr && !(row->only_dense && has_experts(model)) &&

@@ -29,12 +29,13 @@ double distance(const DeviceSpec& device, const KernelTables& file) {
   return generations * kPerGeneration + std::max(factor, -factor);
 }
 
-const EmbeddedFile& file_for(const DeviceSpec& device, std::span<const EmbeddedFile> files) {
+// Nullptr: neither the device nor another one of its architecture has tables.
+const EmbeddedFile* find_file(const DeviceSpec& device, std::span<const EmbeddedFile> files) {
   const EmbeddedFile* nearest = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const EmbeddedFile& file : files) {
     if (!file.name.ends_with(kSuffix)) continue;
-    if (system_of(file) == device.id) return file;
+    if (system_of(file) == device.id) return &file;
     const KernelTables tables(file);
     if (tables.architecture() != device.architecture) continue;
     const double away = distance(device, tables);
@@ -43,7 +44,11 @@ const EmbeddedFile& file_for(const DeviceSpec& device, std::span<const EmbeddedF
       least = away;
     }
   }
-  if (nearest != nullptr) return *nearest;
+  return nearest;
+}
+
+const EmbeddedFile& file_for(const DeviceSpec& device, std::span<const EmbeddedFile> files) {
+  if (const EmbeddedFile* found = find_file(device, files)) return *found;
   const std::vector<std::string> known = KernelLibrary::systems(files);
   throw ConfigError(
       Complaint{.kind = ErrorKind::unsupported,
@@ -128,6 +133,12 @@ KernelTime KernelLibrary::Tables::marked(KernelTime time) const {
 KernelLibrary::KernelLibrary(const DeviceSpec& device, KernelEngine engine,
                              std::span<const EmbeddedFile> files)
     : tables_(std::make_shared<const Tables>(file_for(device, files), device, engine)) {}
+
+bool KernelLibrary::has_generation_of(const DeviceSpec& device,
+                                      std::span<const EmbeddedFile> files) {
+  const EmbeddedFile* file = find_file(device, files);
+  return file != nullptr && KernelTables(*file).sm() / 10 == device.sm / 10;
+}
 
 std::vector<std::string> KernelLibrary::systems(std::span<const EmbeddedFile> files) {
   std::vector<std::string> ids;

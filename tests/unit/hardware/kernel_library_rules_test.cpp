@@ -169,6 +169,19 @@ TEST_CASE("a device without tables takes those of its nearest relative, scaled")
   CHECK(library("gh200-144").system() == "h200-sxm");
 }
 
+TEST_CASE("a relative of another generation is none to prefer") {
+  const Catalog catalog = Catalog::embedded();
+  const auto has = [&](const char* id) {
+    return KernelLibrary::has_generation_of(catalog.device(id));
+  };
+  CHECK(has("h100-sxm"));
+  CHECK(has("h100-nvl"));
+  CHECK(has("rtx3090"));
+  CHECK_FALSE(has("thor-128"));  // 11.0, beside servers of 10.0 and 10.3
+  CHECK_FALSE(has("mi300x"));
+  CHECK_FALSE(has("t4"));
+}
+
 TEST_CASE("a device without a relative is refused with what there is") {
   CHECK_THROWS_WITH(library("mi300x"), Catch::Contains("mi300x") && Catch::Contains("cdna3") &&
                                            Catch::Contains("a100-80, b200, b300, gb200, h100-sxm"));
