@@ -75,11 +75,12 @@ KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSt
   elementwise_ = ticks_from_ns(
       (b.elementwise_ns * real(counts.layers) + b.quantise_token_ns * quantising) * real(hidden));
   sequence_ = ticks_from_ns(b.sequence_ns);
-  launches_ = ticks_from_ns(
-      b.launch_ns *
-      (b.layer_launches * real(counts.layers) + b.expert_launches * real(counts.expert) +
-       b.latent_launches * real(counts.latent + counts.compressed) +
-       b.recurrent_launches * real(counts.recurrent) + b.quantise_launches * quantising));
+  launches_ =
+      ticks_from_ns(b.launch_ns * (b.layer_launches * real(counts.layers) +
+                                   b.expert_launches * real(counts.expert) +
+                                   b.latent_launches * real(counts.latent + counts.compressed) +
+                                   b.quantise_launches * quantising));
+  recurrence_launches_ = ticks_from_ns(b.launch_ns * b.recurrent_launches * real(counts.recurrent));
   fill_tokens(limits);
   fill_decodes(limits);
   // All terms of the largest step together can be counted.
@@ -223,7 +224,11 @@ void KernelCost::price(const StepShape& shape, StepPrice& price) const {
   }
   price.base = terms.sum();
   // The host issues one launch after the other; what the device does not cover is waiting for it.
-  if (captured == 0) take_at_least(launches_, price);
+  // A recurrence over chunks of a prompt is a chain of small kernels, over one token a single one
+  // (chunk_gated_delta_rule and fused_recurrent_gated_delta_rule in vLLM and SGLang).
+  if (captured == 0) {
+    take_at_least(launches_ + (shape.chunk_rows > 0 ? recurrence_launches_ : 0), price);
+  }
   const Ticks host = host_.step + host_.row * (shape.decode_rows + shape.chunk_rows);
   price.base_terms[CostTerm::host] += host;
   price.base += host;

@@ -78,7 +78,8 @@ class KernelCost final : public StepCost {
   Ticks layers_ = 0;       // small kernels of all layers
   Ticks elementwise_ = 0;  // of a token in a step that holds prompts
   Ticks sequence_ = 0;
-  Ticks launches_ = 0;  // of a step outside graphs
+  Ticks launches_ = 0;             // of a step outside graphs
+  Ticks recurrence_launches_ = 0;  // more of them in one with prompts
   Curve products_;
   Curve experts_;
   Curve reduces_;

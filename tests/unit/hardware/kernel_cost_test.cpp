@@ -122,6 +122,19 @@ TEST_CASE("layers with an indexer and recurrent ones have small kernels of their
   CHECK(added_us("deepseek-r1", &BetweenKernels::sparse_ns) == 0);
 }
 
+TEST_CASE("a recurrence is launched in pieces over prompts alone") {
+  const System eager{.model = "qwen3.5-9b", .captured = {}};
+  BetweenKernels more = *Catalog::embedded().between_kernels("vllm");
+  more.recurrent_launches *= 2;
+  const auto added_ms = [&](const StepShape& shape) {
+    return ms(price(cost_of(eager, more), shape).base - price(cost_of(eager), shape).base);
+  };
+  CHECK(added_ms(decodes(8, 1000)) == 0);
+  // 24 recurrent layers.
+  CHECK(added_ms(prompt(100)) ==
+        Approx(24 * more.recurrent_launches / 2 * more.launch_ns / 1e6).epsilon(1e-6));
+}
+
 TEST_CASE("an engine that plans after a step adds the host's time to it") {
   const StepPrice alone = price(cost_of({}), decodes(8, 1000));
   const StepPrice planned = price(cost_of({.host = {.step = 1000, .row = 10}}), decodes(8, 1000));
