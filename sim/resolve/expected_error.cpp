@@ -25,19 +25,26 @@ void add_observed(std::string_view metric, const std::optional<ObservedErrors::R
   ranges.push_back({metric, low, high});
 }
 
-// Of the runs of this model, else of all others.
+// A range of fewer runs says that they were met, often by constants fitted to them, and not how far
+// off others are.
+constexpr std::int64_t kFewestRuns = 5;
+
+// Of the runs of this model, else of all; of fewer than kFewestRuns: nothing is known.
 ExpectedError observed(const std::vector<ObservedErrors>& rows, const std::string& model) {
   ExpectedError same{.situation = "same model", .runs = 0, .ranges = {}};
-  ExpectedError other{.situation = "other model", .runs = 0, .ranges = {}};
-  for (const ObservedErrors& errors : rows) {
-    ExpectedError& into =
-        std::ranges::find(errors.models, model) != errors.models.end() ? same : other;
+  ExpectedError all{.situation = "other model", .runs = 0, .ranges = {}};
+  const auto add = [](const ObservedErrors& errors, ExpectedError& into) {
     into.runs += errors.runs;
     add_observed("mean_ttft_ms", errors.ttft, into.ranges);
     add_observed("mean_tpot_ms", errors.tpot, into.ranges);
     add_observed("output_throughput", errors.throughput, into.ranges);
+  };
+  for (const ObservedErrors& errors : rows) {
+    add(errors, all);
+    if (std::ranges::count(errors.models, model) > 0) add(errors, same);
   }
-  return same.runs > 0 ? same : other;
+  if (same.runs >= kFewestRuns) return same;
+  return all.runs >= kFewestRuns ? all : ExpectedError{};
 }
 
 // One step as large as the run's mean ones: by Little's law its decoding sequences are output
@@ -82,11 +89,13 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
         observed(catalog.calibration(cost.calibration).observed, resolved.model.id);
     if (known.runs > 0) return known;
   }
-  if (kernels) {
-    const BetweenKernels* between = catalog.between_kernels(resolved.engine->cost_family);
-    return like_measured && between != nullptr ? observed(between->observed, resolved.model.id)
-                                               : ExpectedError{};
+  // Runs of the engine on other devices also stand in where too few tell of a fitted row.
+  const BetweenKernels* between = catalog.between_kernels(resolved.engine->cost_family);
+  if (like_measured && between != nullptr && (kernels || cost.level == "calibrated")) {
+    const bool fitted = kernels || !catalog.calibration(cost.calibration).device.empty();
+    if (fitted) return observed(between->observed, resolved.model.id);
   }
+  if (kernels) return {};
   ExpectedError plausible{.situation = "uncalibrated", .runs = 0, .ranges = {}};
   if (metrics.completed == 0) return plausible;
   CostFacts ignored;
