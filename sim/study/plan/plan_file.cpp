@@ -10,6 +10,7 @@
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/short_values.hpp"
+#include "sim/scenario/spelled_out.hpp"
 #include "sim/study/plan/plan_targets.hpp"
 #include "sim/study/sweep/study_axes.hpp"
 
@@ -164,6 +165,7 @@ class PlanReader {
                         "expected a scenario with a workload section");
     }
     plan_.workload = base["workload"];
+    spell_out(plan_.workload, "/workload");
   }
 
   void replace_trace(const std::string& trace) {

@@ -51,6 +51,20 @@ TEST_CASE("a plan says little, and the rest has defaults") {
   CHECK(plan_candidates(plan, Catalog::embedded()).size() == 1);  // one device, one split
 }
 
+TEST_CASE("traffic in short forms is spelled out, so that it can be scaled") {
+  Json plan = small_plan();
+  plan["traffic"]["scenario"]["workload"] = {{"arrivals", 20},
+                                             {"prompt", "2k"},
+                                             {"output", 50},
+                                             {"duration_s", "1m"},
+                                             {"classes", {{{"share", 1}, {"prompt", 10}}}}};
+  const Json workload = parsed_plan(plan).workload;
+  CHECK(workload.at("arrivals") == Json{{"request_rate", 20}});
+  CHECK(workload.at("prompt") == Json{{"tokens", 2048}});
+  CHECK(workload.at("duration_s") == 60);
+  CHECK(workload.at("classes").at(0).at("prompt") == Json{{"tokens", 10}});
+}
+
 TEST_CASE("a wrong plan is told with its place, the value and what is allowed") {
   CHECK(plan_error("/slos", 1) == test::unknown_at("/slos"));
   CHECK(plan_error("/slo/p98_ttft_ms", 1) == test::unknown_at("/slo/p98_ttft_ms"));
