@@ -219,6 +219,20 @@ std::string pointer_of(std::span<const std::string> keys) {
   return pointer;
 }
 
+namespace {
+
+// A release is one of its engine: where `keys` name another engine for `section`, the release that
+// its file gives goes. One that an override has given stays, for its own check.
+void drop_release(const JsonDocument& document, std::span<const std::string> keys, Json& section,
+                  const Json& value) {
+  const bool names_engine = keys.size() >= 2 && keys.back() == "name" && keys.end()[-2] == "engine";
+  if (!names_engine || !section.is_object() || !section.contains("name")) return;
+  const std::string release = pointer_of(keys.first(keys.size() - 1)) + "/version";
+  if (section["name"] != value && !document.overrides.contains(release)) section.erase("version");
+}
+
+}  // namespace
+
 void set_at(JsonDocument& document, std::span<const std::string> keys, Json value,
             const std::string& origin) {
   Json* node = &document.root;
@@ -239,6 +253,7 @@ void set_at(JsonDocument& document, std::span<const std::string> keys, Json valu
       node = &(*node)[index];
       continue;
     }
+    if (i + 1 == keys.size()) drop_release(document, keys, *node, value);
     if (!node->is_object()) {
       throw ConfigError(Complaint{.origin = origin,
                                   .problem = fmt::format("{} is a value, not a section", here())});

@@ -208,6 +208,20 @@ TEST_CASE("what a flag sets for a text stays as written, in lists and sections, 
   CHECK(document.root.at("engine").at("version").is_null());
 }
 
+TEST_CASE("another engine goes without the release of the one before") {
+  const auto version_after = [](std::initializer_list<const char*> assignments) {
+    JsonDocument document = parse_json(
+        R"({"engine": {"name": "vllm", "version": "0.19", "max_model_len": 4096}})", "s.json");
+    for (const char* assignment : assignments) set_option(document, assignment);
+    CHECK(document.root.at("engine").at("max_model_len") == 4096);
+    return document.root.at("engine").value("version", "");
+  };
+  CHECK(version_after({"engine.name=sglang"}).empty());
+  CHECK(version_after({"engine.name=vllm"}) == "0.19");
+  CHECK(version_after({"engine.name=sglang", "engine.version=0.5.9"}) == "0.5.9");
+  CHECK(version_after({"engine.version=0.5.9", "engine.name=sglang"}) == "0.5.9");
+}
+
 TEST_CASE("a version set by a flag keeps its digits") {
   JsonDocument document = parse_json(R"({"model": "m", "device": "d"})", "s.json");
   set_option(document, "engine.version=0.20");
