@@ -101,6 +101,9 @@ struct EngineTraits {
   bool loads_gguf_alone = false;
 };
 
+// What Ollama's library has under a tag that names no format ("llama3.1:8b").
+inline constexpr std::string_view kTagFormat = "q4_k_m";
+
 struct Engine {
   std::string_view name = {};
   std::string_view version = {};  // modelled by default

@@ -11,12 +11,16 @@ namespace headroom {
 // Weights that their makers quantised are served as they are.
 void Resolver::take_usual_format() {
   std::string& given = r_.scenario.engine.quantization;
-  const std::string_view usual = r_.engine->usual_format;
+  const bool by_tag =
+      r_.engine->traits.loads_gguf_alone && r_.scenario.model.find(':') != std::string::npos;
+  const std::string_view usual = by_tag ? kTagFormat : r_.engine->usual_format;
   if (usual.empty() || given != "auto" || weights_told_) return;
   if (main_dtype(r_.model) != r_.model.dtype) return;
   given = usual;
   r_.rules["/engine/quantization"] =
-      fmt::format("{}: what {} serves under a name without a format", usual, r_.engine->name);
+      by_tag
+          ? fmt::format("{}: what the tag {} stands for", usual, r_.scenario.model)
+          : fmt::format("{}: what {} serves under a name without a format", usual, r_.engine->name);
 }
 
 void Resolver::resolve_formats() {

@@ -274,7 +274,7 @@ const Engine& ollama_engine() {
       .traits = kLlamacppTraits,
       .counts_page_cache_free_since = kAlways,
       // Its library's tags without a format, of models since the autumn of 2024; before, Q4_0.
-      .usual_format = "q4_k_m",
+      .usual_format = kTagFormat,
       .takes = {"version", "batch_size", "memory_growth_mib_per_hour"},
       .options = ollama_rows,
       .launch = &kOllamaLaunch,
