@@ -21,6 +21,11 @@ bool sets_aside(const EngineSystem& system) {
   return system.scheduler->traits.sets_aside || !system.allocator->in_blocks;
 }
 
+bool promises_room(const Resolved& resolved) {
+  const auto promises = resolved.scheduler->promises_completion;
+  return sets_aside(resolved) || (promises != nullptr && promises(resolved.scenario.engine.own));
+}
+
 bool serves_by_priority(const Resolved& resolved) {
   const auto by_priority = resolved.scheduler->by_priority;
   return by_priority != nullptr && by_priority(resolved.scenario.engine.own);
@@ -114,8 +119,7 @@ AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_token
   AdmissionLimits limits;
   limits.max_model_len = longest_request(resolved);
   limits.max_request_tokens = pool_tokens;
-  limits.reserves_max_tokens = sets_aside(resolved) || (policy.promises_completion != nullptr &&
-                                                        policy.promises_completion(e.own));
+  limits.reserves_max_tokens = promises_room(resolved);
   if (policy.traits.drafts_need_room) {
     limits.max_request_tokens -= static_cast<TokenCount>(acceptance_rates(e.speculative).size());
   }

@@ -37,6 +37,8 @@ void validate_fleet(const Scenario& scenario);
 
 // Whether all tokens that a request may ever need are set aside when it is admitted.
 [[nodiscard]] bool sets_aside(const EngineSystem& system);
+// The same, or it is admitted only where the pool has as much for all that run.
+[[nodiscard]] bool promises_room(const Resolved& resolved);
 [[nodiscard]] bool serves_by_priority(const Resolved& resolved);
 // Whether the KV cache of the run finds what earlier prompts have in common with a new one.
 [[nodiscard]] bool finds_prefixes(const Resolved& resolved);

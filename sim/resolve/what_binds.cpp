@@ -6,6 +6,7 @@
 
 #include "sim/metrics/latency_metrics.hpp"
 #include "sim/resolve/factory.hpp"
+#include "sim/resolve/resolve.hpp"
 
 namespace headroom {
 namespace {
@@ -29,13 +30,36 @@ bool waits_for_tokens(std::string_view metric) {
          (latency->kind == LatencyKind::tpot || latency->kind == LatencyKind::itl);
 }
 
-bool fills_batch(const RunResult& run) {
+// Most requests in the batches of all replicas at once.
+std::int64_t most_running(const RunResult& run) {
   std::int64_t most = 0;
   for (const TimelineRow& row : run.recorder->timeline().fleet_rows()) {
     most = std::max(most, row.running);
   }
-  const auto replicas = static_cast<std::int64_t>(run.recorder->timeline().replicas());
-  return most >= run.resolved.max_num_seqs * std::max<std::int64_t>(1, replicas);
+  return most;
+}
+
+std::int64_t replicas_of(const RunResult& run) {
+  return std::max<std::int64_t>(1, static_cast<std::int64_t>(run.recorder->timeline().replicas()));
+}
+
+bool fills_batch(const RunResult& run) {
+  return most_running(run) >= run.resolved.max_num_seqs * replicas_of(run);
+}
+
+// Requests are promised what they may ever need, and there is no room for one more: of the pool
+// they may use little.
+bool promises_pool(const RunResult& run) {
+  if (!promises_room(run.resolved)) return false;
+  TokenCount promised = 0;
+  for (const RequestRecord& record : run.recorder->records()) {
+    promised += TokenCount{record.prompt_tokens} + record.max_tokens;
+  }
+  const auto requests = static_cast<TokenCount>(run.recorder->records().size());
+  if (requests == 0) return false;
+  const std::int64_t replicas = replicas_of(run);
+  const TokenCount next = most_running(run) + replicas;
+  return next * (promised / requests) > run.pool_tokens * replicas;
 }
 
 // Share of the steps' time that computing all prompts takes by itself, in chunks as long as a mean
@@ -74,7 +98,7 @@ Binds what_binds(const RunResult& run, std::string_view broken, const Catalog& c
   if (!waits_for_tokens(broken)) {
     if (fills_batch(run)) return Binds::batch_limit;
     const bool full = run.summary.memory.peak_utilisation >= kFullPool;
-    if (full || run.summary.engine.preemptions > 0) return Binds::pool;
+    if (full || run.summary.engine.preemptions > 0 || promises_pool(run)) return Binds::pool;
   }
   return prefill_share(run, catalog) >= 0.5 ? Binds::prefill : Binds::decode;
 }
