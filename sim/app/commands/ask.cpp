@@ -101,7 +101,7 @@ bool set_traffic(const AskArguments& a, DescribedSystem& system) {
     throw value_error(document, "/workload", workload, "expected an object");
   }
   if (!has_own) {
-    workload = {{"num_requests", kAskRequests}};
+    workload = {{"num_requests", ask_requests(tokens_of("--out", a.output, kUsualOutput))}};
     if (a.prompt.empty() || a.output.empty()) {
       system.assumed.push_back(usual_lengths(a));
     }

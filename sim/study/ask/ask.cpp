@@ -167,7 +167,7 @@ class Asker {
   void add_rate(const Scenario& scenario, std::vector<Job>& jobs) {
     if (!is_plain(scenario)) return;
     ScenarioDocument document = query_.document;
-    set_open_loop(document.json);
+    set_open_loop(document.json, scenario.workload.output.tokens.value_or(0));
     const AskLoad rate{LoadKind::rate, "workload.arrivals.request_rate", 1};
     jobs.push_back(edge_job(std::move(document), load_search(rate, {}), answer_.largest_rate));
   }
@@ -217,10 +217,21 @@ class Asker {
       return *a.largest != *b.largest ? *a.largest > *b.largest
                                       : a.candidate.cost < b.candidate.cost;
     });
+    // Of numbers of devices that let it start, the fewest come first.
+    if (!answer_.run.started) {
+      std::ranges::stable_sort(changes, {}, [](const AskChange& change) {
+        const Json& value = change.candidate.setting.value;
+        const bool counts = change.candidate.cost == FixCost::hardware && value.is_number();
+        return counts ? value.get<std::int64_t>() : 0;
+      });
+    }
     std::vector<AskChange> of_engine;  // each option once
     for (AskChange& change : changes) {
       const bool hardware = change.candidate.cost == FixCost::hardware;
-      if (hardware && answer_.hardware.size() < kShownChanges) {
+      // Two devices are two changes, two numbers of devices one.
+      const bool is_other =
+          !change.candidate.setting.value.is_number() || !has_option(answer_.hardware, change);
+      if (hardware && is_other && answer_.hardware.size() < kShownChanges) {
         answer_.hardware.push_back(std::move(change));
       } else if (!hardware && !has_option(of_engine, change)) {
         of_engine.push_back(std::move(change));
@@ -298,6 +309,14 @@ class Asker {
   [[nodiscard]] std::string unloaded() const {
     const std::optional<AskEdge>& edge = answer_.largest_load;
     if (!edge || edge->largest) return "";
+    const TokenCount asked = longest_asked(answer_.run);
+    const TokenCount longest = longest_request(answer_.run.resolved);
+    if (asked > longest) {
+      return fmt::format(
+          "requests of {} tokens are longer than the {} that the engine accepts (--in, --out)",
+          asked, longest);
+    }
+    if (targets_.empty()) return fmt::format("not even a request alone is served: {}", edge->why);
     return fmt::format("even a request alone misses the targets: {}", edge->why);
   }
 

@@ -106,17 +106,22 @@ class Candidates {
     if (longest_ < 1 || !from.is_number_integer()) return;
     const std::int64_t needed = (longest_ + kLengthUnit - 1) / kLengthUnit * kLengthUnit;
     const bool lowers = fix.search == FixSearch::count_down;
-    if (lowers == (needed < from.get<std::int64_t>())) {
-      add(fix.pointer, needed, fix.cost, fix.text);
-    }
+    if (lowers != (needed < from.get<std::int64_t>())) return;
+    // Where the length keeps the engine from starting, as much of it as surely fits is the smaller
+    // change.
+    constexpr std::int64_t kPage = 16;
+    const auto& failure = run_.budget.failure;
+    const std::int64_t feasible =
+        lowers && failure ? failure->largest_feasible_max_model_len * 9 / 10 / kPage * kPage : 0;
+    add(fix.pointer, std::max(needed, feasible), fix.cost, fix.text);
   }
 
   void add_ladder(const FixCandidate& fix) {
     if (fix.pointer == "/engine/quantization" && is_quantised(main_dtype(system_.model))) return;
     if (fix.pointer == "/engine/kv_cache_dtype" && is_quantised(system_.kv)) return;
-    // Only measured kernels say what steps take without graphs: elsewhere it would seem to be free.
-    const bool priced = system_.scenario.cost.level == "kernels";
-    if (fix.text == fixes::kGraphs && run_.started && !priced) return;
+    // To go without graphs is a cure of memory: whatever it seems to gain is within the error of
+    // steps that were never measured so.
+    if (fix.text == fixes::kGraphs && run_.started) return;
     const Json from = now(fix.pointer);
     std::vector<Json> ladder = ladder_of(fix);
     for (Json& value : ladder) {
@@ -125,12 +130,12 @@ class Candidates {
     }
   }
 
-  // Of devices twice as many; where the engine does not start, all powers of two up to a machine's.
+  // Of devices twice as many; where the engine does not start, any power of two as many.
   [[nodiscard]] bool is_useful_count(const Json& from, const Json& value) const {
     if (!from.is_number_integer()) return false;
     const std::int64_t ratio = value.get<std::int64_t>() / from.get<std::int64_t>();
     if (value != ratio * from.get<std::int64_t>()) return false;
-    return ratio == 2 || (!run_.started && (ratio == 4 || ratio == 8));
+    return ratio == 2 || (!run_.started && ratio > 2 && (ratio & (ratio - 1)) == 0);
   }
 
   void add_replica() {
@@ -178,7 +183,7 @@ class Candidates {
 
 TokenCount longest_asked(const RunResult& run) {
   TokenCount longest = 0;
-  if (run.started) {
+  if (run.started && run.summary.metrics.completed > 0) {
     for (const RequestRecord& record : run.recorder->records()) {
       longest = std::max<TokenCount>(longest, record.prompt_tokens + record.output_tokens);
     }

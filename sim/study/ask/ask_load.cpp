@@ -73,11 +73,18 @@ void set_closed_loop(JsonDocument& document, std::optional<std::int64_t> users) 
   set_at(document, warmup, kLoopWarmupS, std::string(kAskOrigin));
 }
 
-void set_open_loop(JsonDocument& document) {
+std::int64_t ask_requests(std::int64_t output_tokens) {
+  constexpr std::int64_t kMost = 2000;
+  constexpr std::int64_t kLeast = 500;
+  constexpr std::int64_t kAnswered = 4'000'000;
+  return std::clamp(kAnswered / std::max<std::int64_t>(output_tokens, 1), kLeast, kMost);
+}
+
+void set_open_loop(JsonDocument& document, std::int64_t output_tokens) {
   Json& workload = document.root["workload"];
   workload.erase("closed_loop");
   workload.erase("duration_s");
-  workload["num_requests"] = kAskRequests;
+  workload["num_requests"] = ask_requests(output_tokens);
   erase_at(document.root, {"run", "warmup_s"});
 }
 

@@ -37,9 +37,12 @@ struct AskLoad {
 // number is still to be set. The workload is an object.
 void set_closed_loop(JsonDocument& document, std::optional<std::int64_t> users);
 
-// The same requests at a rate that is still to be set, as many as a question asks about.
-void set_open_loop(JsonDocument& document);
-inline constexpr std::int64_t kAskRequests = 2000;  // twenty of them beyond p99
+// How many requests of answers of so many tokens a question asks about: 2,000, twenty of them
+// beyond p99, and down to a quarter of it for long answers, whose runs have many steps each.
+[[nodiscard]] std::int64_t ask_requests(std::int64_t output_tokens);
+
+// The same requests at a rate that is still to be set, as many as ask_requests() says.
+void set_open_loop(JsonDocument& document, std::int64_t output_tokens);
 
 // Whether the model makes vectors of prompts, and no tokens. ConfigError: as resolve_system.
 [[nodiscard]] bool makes_vectors(const Scenario& scenario, const Catalog& catalog);
