@@ -262,6 +262,10 @@ void FlagReader::settle(const std::string& name, const Found& found,
   }
   FlagValue value = flag_value(row, values.front());
   value.json = in_known_case(row.pointer, std::move(value.json));
+  if (!value.problem.empty() && values.front().starts_with('$')) {
+    refuse(name, fmt::format("{} has no value here: set it in front of the command (NAME=value)",
+                             values.front()));
+  }
   if (!value.problem.empty()) {
     refuse(name, fmt::format("value '{}': {}", values.front(), value.problem));
   }

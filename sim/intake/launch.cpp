@@ -177,6 +177,7 @@ bool container_starts_engine(const std::string& image, Words entrypoint, Words w
 
 bool read_shell_launch(Draft& draft, std::string_view text) {
   const ShellText shell = read_shell(text, draft.shown_as, draft.variables);
+  for (const auto& [file, content] : shell.files) draft.files[file] = content;
   bool found = false;
   std::vector<std::string> others;
   for (const ShellCommand& command : shell.commands) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <optional>
 #include <utility>
 
@@ -65,6 +67,22 @@ Expansion expand_at(std::string_view text, const Variables& variables) {
   return {found->second, 1 + name_end};
 }
 
+// Characters that word processors put in the place of typed ones: curly quotes, and a dash that
+// begins an option.
+std::string typed(std::string_view text) {
+  struct Sign {
+    std::string_view set;
+    std::string_view typed;
+  };
+  constexpr std::array kSigns{
+      Sign{"\u2018", "'"},      Sign{"\u2019", "'"},      Sign{"\u201c", "\""},
+      Sign{"\u201d", "\""},     Sign{" \u2013", " --"},   Sign{" \u2014", " --"},
+      Sign{"\n\u2013", "\n--"}, Sign{"\n\u2014", "\n--"}, Sign{"\u00a0", " "}};
+  std::string result(text);
+  for (const Sign& sign : kSigns) boost::algorithm::replace_all(result, sign.set, sign.typed);
+  return result;
+}
+
 class ShellReader {
  public:
   ShellReader(std::string_view text, const std::string& shown_as, Variables known, bool words_only)
@@ -102,6 +120,8 @@ class ShellReader {
   void step_in_shell(char c) {
     if (c == '#' && !word_) {
       at_ = std::min(text_.find('\n', at_), text_.size());
+    } else if ((c == '^' || c == '`') && !word_ && is_line_end(at_ + 1)) {
+      at_ = text_.find('\n', at_) + 1;  // cmd.exe and PowerShell continue a line so
     } else if (c == '$') {
       expand(false);
     } else if (c == '`') {
@@ -115,9 +135,16 @@ class ShellReader {
       end_word();
       end_command();
       ++at_;
+      if (c == '\n') read_here_documents();
     } else {
       add(c);
     }
+  }
+
+  // Blanks and then the end of a line that another one follows.
+  [[nodiscard]] bool is_line_end(std::size_t at) const {
+    while (at < text_.size() && is_blank(text_[at])) ++at;
+    return at < text_.size() && text_[at] == '\n';
   }
 
   void add(char c) {
@@ -190,24 +217,79 @@ class ShellReader {
   }
 
   void redirection() {
-    if (text_.substr(at_).starts_with("<<")) {
-      throw ConfigError(Complaint{
-          .origin = shown_as_,
-          .problem = "here-documents (<<) are not supported: give the command without one"});
-    }
+    refuse_placeholder();
     // The digits of 2>&1 are a file descriptor, no word.
     const bool descriptor =
         word_ && std::ranges::all_of(*word_, [](char c) { return c >= '0' && c <= '9'; });
     if (descriptor) word_.reset();
     end_word();
+    if (text_.substr(at_).starts_with("<<") && !text_.substr(at_).starts_with("<<<")) {
+      return begin_here_document();
+    }
+    writes_ = here() == '>';
     while (at_ < text_.size() && (here() == '<' || here() == '>' || here() == '&')) ++at_;
     drop_next_word_ = true;
+  }
+
+  // "--model <path>": somebody's template, not filled in.
+  void refuse_placeholder() const {
+    const std::string_view rest = text_.substr(at_);
+    const std::size_t end = rest.find_first_of("> \t\n");
+    const bool is_named = rest.size() > 1 && is_name_char(rest[1]) && here() == '<';
+    if (!is_named || end == std::string_view::npos || rest[end] != '>') return;
+    throw ConfigError(
+        Complaint{.kind = ErrorKind::missing,
+                  .origin = shown_as_,
+                  .problem = fmt::format("{} at character {} stands for something: write it there",
+                                         rest.substr(0, end + 1), at_ + 1)});
+  }
+
+  void begin_here_document() {
+    at_ += 2;
+    HereDocument document;
+    document.strips_tabs = at_ < text_.size() && here() == '-';
+    if (document.strips_tabs) ++at_;
+    while (at_ < text_.size() && is_blank(here())) ++at_;
+    while (at_ < text_.size() &&
+           std::string_view(" \t\r\n;&|<>()").find(here()) == std::string_view::npos) {
+      const bool quotes = here() == '\'' || here() == '"' || here() == '\\';
+      document.is_literal = document.is_literal || quotes;
+      if (!quotes) document.end += here();
+      ++at_;
+    }
+    here_documents_.push_back(std::move(document));
+  }
+
+  // At the beginning of the line after them. What is written to a file is a file of the text.
+  void read_here_documents() {
+    for (const HereDocument& document : std::exchange(here_documents_, {})) {
+      std::string body;
+      while (true) {
+        if (at_ >= text_.size()) {
+          throw ConfigError(Complaint{
+              .origin = shown_as_,
+              .problem = fmt::format("the here-document has no end: expected a line with {}",
+                                     document.end)});
+        }
+        const std::size_t end = std::min(text_.find('\n', at_), text_.size());
+        std::string_view line = text_.substr(at_, end - at_);
+        at_ = std::min(end + 1, text_.size());
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        while (document.strips_tabs && line.starts_with('\t')) line.remove_prefix(1);
+        if (line == document.end) break;
+        body += line;
+        body += '\n';
+      }
+      if (!document.is_literal) body = expand_variables(body, variables_, result_.unresolved);
+      if (!written_file_.empty()) result_.files[written_file_] = std::move(body);
+    }
   }
 
   void end_word() {
     if (!word_) return;
     if (drop_next_word_) {
       drop_next_word_ = false;
+      if (writes_) target_ = std::move(*word_);
     } else {
       words_.push_back(std::move(*word_));
     }
@@ -216,6 +298,8 @@ class ShellReader {
 
   void end_command() {
     drop_next_word_ = false;
+    const bool is_tee = words_.size() > 1 && words_.front() == "tee";
+    written_file_ = is_tee ? words_.back() : std::exchange(target_, {});
     const bool exporting = !words_only_ && !words_.empty() && words_.front() == "export";
     std::size_t first = exporting ? 1 : 0;
     Variables assigned;
@@ -251,12 +335,22 @@ class ShellReader {
                                          start.substr(0, start.find('\n')))});
   }
 
+  struct HereDocument {
+    std::string end;
+    bool strips_tabs = false;  // <<-
+    bool is_literal = false;   // <<'EOF': variables stay
+  };
+
   std::string_view text_;
   const std::string& shown_as_;
   bool words_only_;
   std::size_t at_ = 0;
   std::optional<std::string> word_;
   bool drop_next_word_ = false;
+  bool writes_ = false;                       // the redirection does that the next word belongs to
+  std::string target_;                        // that the command writes to
+  std::string written_file_;                  // of the latest command
+  std::vector<HereDocument> here_documents_;  // whose texts begin with the next line
   std::vector<std::string> words_;
   Variables variables_;
   Variables exported_;
@@ -266,7 +360,8 @@ class ShellReader {
 }  // namespace
 
 ShellText read_shell(std::string_view text, const std::string& shown_as, const Variables& known) {
-  return ShellReader(text, shown_as, known, false).read();
+  const std::string as_typed = typed(text);
+  return ShellReader(as_typed, shown_as, known, false).read();
 }
 
 std::vector<std::string> split_words(std::string_view text, const std::string& shown_as) {

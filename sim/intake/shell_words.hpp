@@ -1,7 +1,9 @@
 #pragma once
 // The part of POSIX shell that people use to start a server: words, quotes, line continuations,
-// comments, variables set in the same text, and the operators between commands. Redirections are
-// read and dropped. Not read: here-documents, arrays, control flow; `$(...)` stays as written.
+// comments, variables set in the same text, the operators between commands, and here-documents.
+// Other redirections are read and dropped. Not read: arrays, control flow; `$(...)` stays as
+// written. Line continuations of cmd.exe and PowerShell, and quotes and dashes of word processors,
+// are taken for what was meant.
 
 #include <map>
 #include <string>
@@ -20,10 +22,11 @@ struct ShellCommand {
 struct ShellText {
   std::vector<ShellCommand> commands;   // in order; those that only assign variables are left out
   std::vector<std::string> unresolved;  // "$NAME", "$(...)": kept as written
+  std::map<std::string, std::string> files;  // that here-documents write, by name
 };
 
-// `known` are the variables set before. ConfigError `shown_as: ...` for an open quote and for
-// here-documents.
+// `known` are the variables set before. ConfigError `shown_as: ...` for an open quote or
+// here-document, and for "<name>", which is to be filled in.
 [[nodiscard]] ShellText read_shell(std::string_view text, const std::string& shown_as,
                                    const Variables& known = {});
 
