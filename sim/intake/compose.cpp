@@ -41,6 +41,8 @@ class ServiceReader {
   ServiceReader(const Json& root, const std::string& file, std::string name)
       : root_(root), service_(root.at("services").at(name)), file_(file), name_(std::move(name)) {}
 
+  std::string image_name() { return image(); }
+
   // One replica of a fleet, as `headroom emit` labels it.
   bool is_replica() { return !label(kReplicaLabel).empty(); }
 
@@ -85,6 +87,20 @@ class ServiceReader {
       if (value.is_object() && text(value, "condition") == "service_healthy") healthy.insert(name);
     }
     return names;
+  }
+
+  // Whether it asks for GPUs, as NVIDIA's runtime or ROCm's devices give them.
+  bool takes_devices() {
+    if (!service_.is_object()) return false;
+    const Json& reserved = member(member(at("deploy"), "resources"), "reservations");
+    const Json& mapped = at("devices");
+    const auto is_gpu = [this](const Json& device) {
+      const std::string path = device.is_string() ? expanded(device) : std::string();
+      return path.starts_with("/dev/kfd") || path.starts_with("/dev/nvidia");
+    };
+    return at("gpus").is_string() || member(reserved, "devices").is_array() ||
+           text(service_, "runtime") == "nvidia" ||
+           (mapped.is_array() && std::ranges::any_of(mapped, is_gpu));
   }
 
   bool starts_engine() {
@@ -330,6 +346,20 @@ std::vector<DeployedPart> replicas_of(const Json& root, const std::string& file,
   return parts;
 }
 
+// Services that may take memory of the devices, of which nothing is known.
+std::vector<std::string> uncounted_notes(const Json& root, const std::string& file) {
+  std::vector<std::string> notes;
+  for (const auto& [key, service] : root.at("services").items()) {
+    ServiceReader reader(root, file, key);
+    if (!reader.takes_devices() || reader.starts_engine()) continue;
+    notes.push_back(
+        fmt::format("{} takes GPUs, too, but starts no known engine ({}): its memory is not "
+                    "counted (device.used_by_others_gib)",
+                    key, reader.image_name()));
+  }
+  return notes;
+}
+
 Json compose_root(std::istream& text, const std::string& name) {
   const std::string content(std::istreambuf_iterator<char>(text), {});
   Json root = read_yaml(content, name);
@@ -439,6 +469,7 @@ ComposeServices engines_of_compose(std::istream& text, const std::string& name,
     }
   }
   found.notes = order_notes(order, found.services);
+  std::ranges::move(uncounted_notes(root, name), std::back_inserter(found.notes));
   return found;
 }
 
@@ -450,7 +481,9 @@ FromResult scenario_from_compose(std::istream& text, const std::string& name,
     if (!replicas.empty()) return scenario_of_parts(std::move(replicas));
   }
   const std::string chosen = chosen_service(root, name, service);
-  return ServiceReader(root, name, chosen).read(release);
+  FromResult result = ServiceReader(root, name, chosen).read(release);
+  std::ranges::move(uncounted_notes(root, name), std::back_inserter(result.notes));
+  return result;
 }
 
 }  // namespace headroom

@@ -30,6 +30,16 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
+TEST_CASE("a service that takes GPUs for something unknown is named") {
+  const ComposeServices found =
+      services("services:\n" + vllm("a") +
+               "  b:\n    image: my/server\n    gpus: all\n  c:\n    image: redis\n");
+  CHECK(names_of(found) == Names{"a"});
+  REQUIRE(found.notes.size() == 1);
+  CHECK_THAT(found.notes.front(),
+             Catch::StartsWith("b takes GPUs, too") && Catch::Contains("my/server"));
+}
+
 TEST_CASE("services start after those that they depend on, else as the file lists them") {
   const ComposeServices plain = services("services:\n" + vllm("b") + vllm("a"));
   CHECK(names_of(plain) == Names{"b", "a"});
