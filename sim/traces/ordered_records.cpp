@@ -62,9 +62,10 @@ void RecordStore::get(std::size_t place, TraceRecord& record) const {
   record.output_tokens = row.output_tokens;
 }
 
-OrderedRecords::OrderedRecords(const std::string& path, SessionInput input)
-    : path_(path), input_(input) {
-  file_.emplace(path, input);
+OrderedRecords::OrderedRecords(const std::string& path, SessionInput input,
+                               const std::string& columns)
+    : path_(path), input_(input), columns_(columns) {
+  file_.emplace(path, input, columns);
   file_state_ = file_->lines().file_state();
   format_ = file_->format().name;
   clock_ = file_->clock();
@@ -77,7 +78,7 @@ std::string OrderedRecords::file_name() const {
 
 void OrderedRecords::open() {
   if (!is_fresh_) {
-    file_.emplace(path_, input_);
+    file_.emplace(path_, input_, columns_);
     if (file_->lines().file_state() != file_state_) {
       throw DataError(fmt::format("{}: changed while it was read", path_));
     }

@@ -46,8 +46,9 @@ class RecordStore {
 
 class OrderedRecords {
  public:
-  // DataError: unreadable file, unknown format, malformed header.
-  explicit OrderedRecords(const std::string& path, SessionInput input = SessionInput::detect);
+  // `columns` as in TraceFile. DataError: unreadable file, unknown format, malformed header.
+  explicit OrderedRecords(const std::string& path, SessionInput input = SessionInput::detect,
+                          const std::string& columns = {});
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string file_name() const;  // without directories
@@ -103,6 +104,7 @@ class OrderedRecords {
 
   std::string path_;
   SessionInput input_;
+  std::string columns_;
   std::optional<TraceFile> file_;
   bool is_fresh_ = true;  // no row of file_ has been read
   InputFile::State file_state_;

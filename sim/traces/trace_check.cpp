@@ -57,8 +57,8 @@ class Checker {
 
 }  // namespace
 
-TraceCheck check_trace(const std::string& path, SessionInput input) {
-  TraceFile file(path, input);
+TraceCheck check_trace(const std::string& path, SessionInput input, const std::string& columns) {
+  TraceFile file(path, input, columns);
   Checker checker;
   TimeUnitCheck times;
   TraceRecord record;

@@ -34,6 +34,7 @@ struct TraceCheck {
 
 // DataError: a malformed file or row, or no usable row.
 [[nodiscard]] TraceCheck check_trace(const std::string& path,
-                                     SessionInput input = SessionInput::detect);
+                                     SessionInput input = SessionInput::detect,
+                                     const std::string& columns = {});
 
 }  // namespace headroom

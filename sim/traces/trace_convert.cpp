@@ -114,9 +114,9 @@ TraceTarget trace_target(const std::string& name) {
 }
 
 Conversion convert_trace(const std::string& path, TraceTarget target,
-                         const std::function<void(std::string_view text)>& sink,
-                         SessionInput input) {
-  OrderedRecords records(path, input);
+                         const std::function<void(std::string_view text)>& sink, SessionInput input,
+                         const std::string& columns) {
+  OrderedRecords records(path, input, columns);
   Survey survey(records, target);
   records.pass(survey);
   if (survey.rows == 0) throw DataError(fmt::format("{}: has no rows", path));

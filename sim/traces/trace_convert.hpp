@@ -33,6 +33,7 @@ struct Conversion {
 // state; the sink has nothing yet when it is the format or a row of the first pass.
 Conversion convert_trace(const std::string& path, TraceTarget target,
                          const std::function<void(std::string_view text)>& sink,
-                         SessionInput input = SessionInput::detect);
+                         SessionInput input = SessionInput::detect,
+                         const std::string& columns = {});
 
 }  // namespace headroom

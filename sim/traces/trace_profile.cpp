@@ -138,8 +138,8 @@ TraceProfile TraceProfiler::finish() {
 }
 
 TraceProfile profile_trace(const std::string& path, const ReservationOptions& options,
-                           SessionInput input) {
-  OrderedRecords records(path, input);
+                           SessionInput input, const std::string& columns) {
+  OrderedRecords records(path, input, columns);
   ProfileSink sink(records.clock(), options);
   records.pass(sink);
   TraceProfile profile = sink.finish();

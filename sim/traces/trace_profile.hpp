@@ -161,6 +161,7 @@ class TraceProfiler {
 // DataError: as read_trace, no row. ConfigError: the options.
 [[nodiscard]] TraceProfile profile_trace(const std::string& path,
                                          const ReservationOptions& options = {},
-                                         SessionInput input = SessionInput::detect);
+                                         SessionInput input = SessionInput::detect,
+                                         const std::string& columns = {});
 
 }  // namespace headroom

@@ -162,11 +162,11 @@ void refuse_others(const FileStart& start, const LineReader& lines) {
 [[noreturn]] void refuse_unknown(const FileStart& start, const LineReader& lines) {
   std::string known;
   for (const TraceFormat& format : kFormats) {
-    known += fmt::format("\n  {}: {}", format.name, format.begins_with);
+    known += fmt::format("{}: {}; ", format.name, format.begins_with);
   }
-  known += fmt::format("\n  {}: {}, or any with --columns time=NAME:s,in=NAME,out=NAME",
-                       kTable.name, kTable.begins_with);
-  throw DataError(fmt::format("{}:{}: unknown trace format; it begins with '{}'. Known formats:{}",
+  known += fmt::format("{}: {}, or any with --columns time=NAME:s,in=NAME,out=NAME", kTable.name,
+                       kTable.begins_with);
+  throw DataError(fmt::format("{}:{}: unknown trace format; it begins with '{}'. Known formats: {}",
                               lines.path(), lines.line_number() + 1, shown_ascii(start.first_line),
                               known));
 }

@@ -26,6 +26,7 @@ namespace {
 struct TraceArguments {
   std::string file;
   std::string session_input = "auto";  // or whole, added
+  std::string columns;                 // of a table
   bool json = false;
   // describe
   std::int64_t kv_tokens = 100'000;           // of the pool for the comparison of max_tokens rules
@@ -48,8 +49,8 @@ SessionInput session_input(const TraceArguments& arguments) {
 }
 
 std::string convert_to_stdout(const TraceArguments& arguments, TraceTarget target) {
-  const Conversion done =
-      convert_trace(arguments.file, target, write_stdout, session_input(arguments));
+  const Conversion done = convert_trace(arguments.file, target, write_stdout,
+                                        session_input(arguments), arguments.columns);
   if (std::fflush(stdout) != 0) throw ConfigError("standard output: cannot write");
   const bool guessed = done.session_turns.whole + done.session_turns.added > 0;
   if (done.backward_steps > 0 || !done.left_out.empty() || !done.warning.empty() || guessed) {
@@ -62,12 +63,12 @@ std::string convert_to_stdout(const TraceArguments& arguments, TraceTarget targe
 std::string trace_describe_command(const TraceArguments& arguments) {
   const TraceProfile profile = profile_trace(
       arguments.file, {.kv_tokens = arguments.kv_tokens, .max_model_len = arguments.max_model_len},
-      session_input(arguments));
+      session_input(arguments), arguments.columns);
   return arguments.json ? trace_profile_json(profile) : trace_profile_text(profile);
 }
 
 std::string trace_check_command(const TraceArguments& arguments) {
-  const TraceCheck check = check_trace(arguments.file, session_input(arguments));
+  const TraceCheck check = check_trace(arguments.file, session_input(arguments), arguments.columns);
   return arguments.json ? trace_check_json(check) : trace_check_text(check);
 }
 
@@ -77,7 +78,7 @@ std::string trace_convert_command(const TraceArguments& arguments) {
   ReplacedFile file(arguments.output);
   const Conversion done = convert_trace(
       arguments.file, target, [&file](std::string_view text) { file.write(text); },
-      session_input(arguments));
+      session_input(arguments), arguments.columns);
   file.publish();
   return conversion_text(done, arguments.output);
 }
@@ -111,6 +112,7 @@ std::function<int()> add_trace(CLI::App& command) {
                     "what a later turn of a Mooncake file holds: the whole prompt or the added "
                     "text; auto, whole or added (auto)")
         ->check(CLI::IsMember({"auto", "whole", "added"}));
+    one->add_option("--columns", a->columns, kColumnsHelp);
     if (one != convert) one->add_flag("--json", a->json, "print JSON");
   }
   return [a, &command] {
