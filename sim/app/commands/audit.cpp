@@ -233,6 +233,9 @@ std::string audit_command(const AuditArguments& arguments) {
     check_flags(arguments, "this is a log", true, false);
     return with_next(log_audit(arguments, text, catalog), true);
   } else {
+    // A file that is not there is neither, and flags of the one that it was meant to be say
+    // nothing.
+    if (!may_be_log) static_cast<void>(read_scenario_document(arguments.target));
     check_flags(arguments, "this is a scenario", false, false);
   }
   return with_next(scenario_audit(arguments, audited_scenario(arguments, text), catalog), false);

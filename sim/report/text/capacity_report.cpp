@@ -127,8 +127,11 @@ std::string pool_lines(const CapacityRow& row) {
   if (!b.failure) {
     std::string pool = size_text(b.kv_pool_bytes);
     if (b.layout.block_tokens > 1) {
-      pool += fmt::format(" = {} blocks x {} tokens", human_count(b.total_blocks),
-                          human_count(b.layout.block_tokens));
+      pool += fmt::format(" = {} blocks", human_count(b.total_blocks));
+      // Where layers keep different things, tokens are what a request of the longest length gets.
+      if (b.total_blocks * b.layout.block_tokens == b.kv_tokens) {
+        pool += fmt::format(" x {} tokens", human_count(b.layout.block_tokens));
+      }
     }
     pool += fmt::format(" = {} tokens", human_count(b.kv_tokens));
     if (b.usable_blocks < b.total_blocks) {
