@@ -42,6 +42,7 @@ std::int64_t compressor_params(std::int64_t hidden, std::int64_t width, std::int
 AttentionSpec read_v4_attention(const HfIntake& in) {
   AttentionSpec a = read_attention(in);
   a.v_head_dim = a.head_dim;
+  a.rotary_dim = in.text.bounded("qk_rope_head_dim", 64, a.head_dim);
   a.q_lora_rank = in.text.integer({"q_lora_rank"});
   a.o_lora_rank = in.text.integer({"o_lora_rank"});
   a.o_groups = in.text.integer({"o_groups"});

@@ -79,7 +79,8 @@ void read_qwen(const HfIntake& in, const HfFields& v, bool deepstack, Tower& tow
   tower.frames = v.bounded("temporal_patch_size", 2, 64);
   if (deepstack) {
     tower.positions = v.integer_or({"num_position_embeddings"}, 0);
-    const auto mergers = 1 + std::ssize(v.integers("deepstack_visual_indexes"));
+    spec.deepstack_levels = std::ssize(v.integers("deepstack_visual_indexes"));
+    const std::int64_t mergers = 1 + spec.deepstack_levels;
     // The first merger norms single patches, those of the deepstack the merged ones.
     spec.params =
         mergers * merger(width, in.model.hidden) + (mergers - 1) * 2 * width + 3 * tower.hidden;

@@ -40,6 +40,7 @@ struct AttentionSpec {
   std::int64_t kv_heads = 0;
   std::int64_t head_dim = 0;       // of queries and keys; with MLA: qk_nope + qk_rope
   std::int64_t v_head_dim = 0;     // of values
+  std::int64_t rotary_dim = 0;     // part of a head that is turned; 0: all of it
   std::int64_t window_tokens = 0;  // 0: sees everything
   bool chunked = false;  // the window is a chunk with fixed borders (Llama 4), not a sliding one
   bool qkv_bias = false;
@@ -155,6 +156,8 @@ struct VisionSpec {
   std::int64_t hidden = 0;
   std::int64_t layers = 0;
   std::int64_t tokens_per_image = 0;  // soft tokens of the largest image; 0: not known
+  // Layers of the tower whose features are added behind layers of the model, beside its output.
+  std::int64_t deepstack_levels = 0;
   // The config's `num_hidden_layers` and `hidden_size`, which some engines read whatever the tower
   // calls its own numbers; 0: it has no such field.
   std::int64_t named_layers = 0;

@@ -280,8 +280,14 @@ void charge_rest(BudgetBuilder& builder, const BudgetInputs& inputs,
 }
 
 // Taken outside the weights while they are loaded (library handles, rounding of the allocator): the
-// drop of available memory less the checkpoint was 0.38 GiB on a GB10 and 0.52 on eight ranks.
-constexpr ByteCount kLoadingBytes = 390 * kMib;
+// drop of available memory less checkpoint and rotary tables was 0.36 GiB on a GB10, whose host
+// memory it includes, 0.47 on eight ranks, and 0.03 to 0.15, most often 0.07, on one GB300 and on
+// two RTX 3090.
+ByteCount loading_bytes(const BudgetInputs& inputs) {
+  const bool shared = inputs.device.memory_model == MemoryModel::unified;
+  const std::int64_t ranks = inputs.sharding.tensor * inputs.sharding.data;
+  return shared || ranks >= 4 ? 390 * kMib : 70 * kMib;
+}
 
 MemoryBudget stage_budget(const BudgetInputs& inputs, const SglangBudgetOptions& options,
                           std::int64_t stage) {
@@ -296,7 +302,7 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const SglangBudgetOptions&
                  StartupStage::weights);
   builder.charge(MemoryPurpose::weights, sglang_loaded_weight_bytes(inputs, stage, options.release),
                  StartupStage::weights);
-  builder.charge(MemoryPurpose::context, kLoadingBytes, StartupStage::weights);
+  builder.charge(MemoryPurpose::context, loading_bytes(inputs), StartupStage::weights);
   if (drafter_is_in_share(inputs, options)) {
     builder.charge(MemoryPurpose::drafter, drafter_weight_bytes(inputs), StartupStage::weights);
   }

@@ -1,6 +1,8 @@
 #include "sim/engines/sglang/loaded_weights.hpp"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "hardware/llm/parameters.hpp"
 
@@ -66,7 +68,51 @@ ByteCount loader_scale_bytes(const BudgetInputs& inputs, std::int64_t stage) {
   return parts.params_of(ModelPart::experts) / kGroup * kScaleBytes;
 }
 
+bool swizzles_scales(const BudgetInputs& inputs, SglangRelease release) {
+  constexpr SglangRelease kFirst{0, 5, 7};
+  constexpr SglangRelease kLast{0, 5, 8};
+  const bool by_cutlass = inputs.device.vendor == "nvidia" && inputs.device.sm >= 120;
+  return by_cutlass && release >= kFirst && release <= kLast;
+}
+
+// Holes of PyTorch's allocator: the scales of an expert layer's second matrices share a segment
+// with the swizzled copy of the layer before, which stays (both are half as large as the scales of
+// the first ones, whose padded copy was freed before). From 10 MiB on such tensors have segments of
+// their own.
+ByteCount swizzled_scale_holes(const BudgetInputs& inputs, std::int64_t stage) {
+  constexpr std::int64_t kGroup = 16;
+  const Sharding& sharding = inputs.sharding;
+  ByteCount bytes = 0;
+  const StageLayers layers = stage_layers(inputs.model, sharding, stage);
+  for (std::size_t i = layers.first; i < layers.last; ++i) {
+    const auto& moe = inputs.model.layer(i).moe;
+    if (!moe || !moe->gated || moe->format.dtype != Dtype::nvfp4) continue;
+    const std::int64_t experts =
+        (moe->experts + sharding.expert_shares() - 1) / sharding.expert_shares();
+    const std::int64_t width = moe->latent > 0 ? moe->latent : inputs.model.hidden;
+    const ByteCount scales = experts * width * (moe->ffn / sharding.expert_cuts()) / kGroup;
+    if (scales >= 10 * kMib) bytes += scales;
+  }
+  return bytes;
+}
+
 }  // namespace
+
+ByteCount sglang_rotary_bytes(const ModelSpec& model, const DeviceSpec& device) {
+  if (model.position_rows > 0 || has_states(model)) return 0;
+  std::set<std::pair<std::int64_t, bool>> tables;
+  for (const LayerKind& kind : model.kinds) {
+    if (!kind.attention) continue;
+    const AttentionSpec& a = *kind.attention;
+    const std::int64_t turned = a.rotary_dim > 0 ? a.rotary_dim : a.head_dim;
+    tables.emplace(a.mla ? a.mla->qk_rope : turned, a.compress_ratio > 1);
+  }
+  const std::int64_t rows = model.rotary_rows > 0 ? model.rotary_rows : model.max_position;
+  const ByteCount element = device.vendor == "nvidia" ? 4 : activation_bytes(model.dtype);
+  ByteCount bytes = 0;
+  for (const auto& [width, compressed] : tables) bytes += rows * width * element;
+  return bytes;
+}
 
 ByteCount sglang_loaded_weight_bytes(const BudgetInputs& inputs, std::int64_t stage,
                                      SglangRelease release) {
@@ -74,8 +120,10 @@ ByteCount sglang_loaded_weight_bytes(const BudgetInputs& inputs, std::int64_t st
   const ModelParts parts = rank_parts(inputs.model, sharding, stage);
   ByteCount bytes = parts.bytes_total() + absorbed_bytes(inputs.model, sharding, stage) +
                     undivided_tower_bytes(inputs.model, parts, sharding) +
-                    table_bytes(inputs.model, parts, sharding);
+                    table_bytes(inputs.model, parts, sharding) +
+                    sglang_rotary_bytes(inputs.model, inputs.device);
   if (keeps_loader_scales(inputs, release)) bytes += loader_scale_bytes(inputs, stage);
+  if (swizzles_scales(inputs, release)) bytes += swizzled_scale_holes(inputs, stage);
   return bytes;
 }
 

@@ -18,7 +18,18 @@ namespace headroom {
 //   (models/gemma3_causal.py, gemma4_causal.py: a scaled nn.Embedding).
 // - Experts in MXFP4 inside an FP8 checkpoint (DeepSeek V4) load fp32 scales, which 0.5.12 to
 //   0.5.16 keep beside Marlin's own (pull request 29797: 11.48 GB per device of 16).
+// - Experts in NVFP4 on devices of sm 120 leave a hole per layer, as large as the block scales of
+//   their second matrices, when these are swizzled (0.5.7 and 0.5.8: layers/quantization/
+//   modelopt_quant.py, ModelOptNvFp4FusedMoEMethod; derived from the order of allocations).
+// - Rotary tables, which no checkpoint holds (below).
 [[nodiscard]] ByteCount sglang_loaded_weight_bytes(const BudgetInputs& inputs, std::int64_t stage,
                                                    SglangRelease release);
+
+// Cosine and sine of every position: one table for each width of heads (layers/rotary_embedding:
+// get_rope), in fp32 on NVIDIA devices (RotaryEmbedding; 0.4.9 to 0.5.12). Gemma 4 pads the table
+// of its full layers to the whole head (Gemma4RotaryEmbedding); compressed layers of DeepSeek V4
+// have a table of their own (layers/deepseek_v4_rope.py). Models with recurrent layers turn
+// an unknown part of a head, which is small: not counted.
+[[nodiscard]] ByteCount sglang_rotary_bytes(const ModelSpec& model, const DeviceSpec& device);
 
 }  // namespace headroom

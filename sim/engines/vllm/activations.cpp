@@ -3,6 +3,7 @@
 
 #include "hardware/budget/activations.hpp"
 #include "sim/engines/vllm/budget.hpp"
+#include "sim/engines/vllm/compressed_layout.hpp"
 
 namespace headroom {
 namespace {
@@ -68,7 +69,50 @@ Widths widths_of(const ModelSpec& model, const Sharding& sharding) {
   return widths;
 }
 
+const IndexerSpec* indexer_of(const ModelSpec& model) {
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.attention && kind.attention->indexer) return &*kind.attention->indexer;
+  }
+  return nullptr;
+}
+
+// What the pass allocates in place of the indexer's logits: VLLM_SPARSE_INDEXER_MAX_LOGITS_MB
+// (model_executor/layers/sparse_attn_indexer.py; not in 0.17.0, in 0.19.1 to 0.26.0).
+ByteCount indexer_logits_bytes(const ModelSpec& model, const VllmBudgetOptions& options) {
+  constexpr EngineVersion kReservesLogits{0, 19};
+  const bool reserves = options.version >= kReservesLogits && indexer_of(model) != nullptr;
+  return reserves ? 512 * kMib : 0;
+}
+
 }  // namespace
+
+// model_executor/layers/sparse_attn_indexer.py gathers the keys of 40 longest sequences
+// (v1/attention/backends/mla/indexer.py, get_max_prefill_buffer_size, 0.13.0 to 0.29.0), each with
+// an fp32 scale; DeepSeek V4 keeps one for four tokens, and gathers the entries of four sequences
+// in 16 bits (models/deepseek_v4/nvidia/flashmla.py, _forward_prefill).
+ByteCount vllm_sparse_workspace_bytes(const ModelSpec& model, const VllmBudgetOptions& options) {
+  constexpr std::int64_t kSequences = 40;
+  constexpr std::int64_t kScaleBytes = 4;
+  constexpr std::int64_t kFine = 4;  // tokens of an entry
+  constexpr std::int64_t kGathered = 4;
+  const IndexerSpec* indexer = indexer_of(model);
+  if (indexer == nullptr || options.version < kKeepsWorkspace) return 0;
+  const std::int64_t length =
+      options.max_model_len > 0 ? options.max_model_len : model.max_position;
+  const bool compressed = keeps_compressed(model);
+  const std::int64_t keys = length * kSequences / (compressed ? kFine : 1);
+  const ByteCount searched = keys * (indexer->head_dim + kScaleBytes);
+  if (!compressed) return searched;
+  std::int64_t width = 0;
+  std::int64_t window = 0;
+  for (const LayerKind& kind : model.kinds) {
+    if (!kind.attention) continue;
+    width = std::max(width, kind.attention->head_dim);
+    window = std::max(window, kind.attention->window_tokens);
+  }
+  const std::int64_t entries = length / kFine + window + options.max_num_batched_tokens;
+  return std::max(searched, kGathered * entries * width * activation_bytes(model.dtype));
+}
 
 ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
                                 const VllmBudgetOptions& options, bool second_runner) {
@@ -81,27 +125,53 @@ ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding
   const Widths widths = widths_of(model, sharding);
   // Encoder outputs and the merged embeddings of a vision-language model stay alive: 2 hidden
   // states per token reproduce Gemma-3, Granite-Vision and Mistral-Small-3.1 to 0.08 GiB.
-  const ByteCount vision = model.vision ? 2 * tokens * model.hidden * element : 0;
+  const ByteCount merged = model.vision ? 2 * tokens * model.hidden * element : 0;
+  const ByteCount vision = std::max(merged, vllm_held_encoder_bytes(model, options));
   const double per_logit =
       sampler_bytes(options.version, second_runner, options.flashinfer_sampler) +
       static_cast<double>(element - 2);
   // The experts' workspace outlives the forward pass, so the sampler comes on top of it (Mixtral,
   // Kimi-VL and Qwen3-30B-A3B of 0.19 to 0.11 GiB).
   const std::int64_t kept = options.version >= kKeepsWorkspace ? widths.routed : 0;
+  // Sparse attention shares that workspace, so the larger of the two counts.
+  const ByteCount sparse = vllm_sparse_workspace_bytes(model, options);
   const ByteCount sampler =
       static_cast<ByteCount>(static_cast<double>(rows * model.vocab) * per_logit) +
-      tokens * element * (model.hidden + kept);
+      tokens * element * model.hidden + std::max(tokens * element * kept, sparse);
   // Peak over the layers: the MLP's wide products are alive together with a few copies of the
   // hidden state (4.25 reproduces CodeLlama-7b 0.77 and Granite-3.1-8b 0.85 GiB).
-  const ByteCount forward =
-      tokens * element *
-      (std::max(widths.mlp, widths.routed) + widths.streams * model.hidden * 17 / 4);
+  const std::int64_t widest = std::max(widths.mlp, widths.routed);
+  const ByteCount in_attention =
+      std::max(tokens * element * kept, sparse) + indexer_logits_bytes(model, options);
+  const ByteCount forward = std::max(tokens * element * widest, sparse > 0 ? in_attention : 0) +
+                            tokens * element * (widths.streams * model.hidden * 17 / 4);
   // With empty compile caches the profiling pass also holds what the compiler tries out: 0.80 GiB
   // logged on an RTX 4090 (vLLM 0.27, same model 0.70 GiB less KV than with warm caches), and what
   // remains unexplained of the other logged start-up there. An estimate from two logs.
   const ByteCount compiling = options.compile_cache_empty ? bytes_from_gib(0.80) : 0;
   const ByteCount encoder = vllm_encoder_bytes(model, sharding, options);
   return std::max({sampler + vision, forward + vision, encoder, compiling});
+}
+
+// v1/worker/gpu_model_runner.py of 0.11.0 and 0.12.0, profile_run: outputs of fewer tokens than the
+// largest item may take are copied into one of that many, and both live on in encoder_cache until
+// the sampler has run, as do the pixels. The largest item of Qwen3-VL is one video: 25,165,824
+// pixels of two frames each (video_preprocessor_config.json), 32 x 32 to a token, and 12.5 tokens
+// for each with their time stamps (model_executor/models/qwen3_vl.py, get_max_video_tokens).
+ByteCount vllm_held_encoder_bytes(const ModelSpec& model, const VllmBudgetOptions& options) {
+  constexpr EngineVersion kFirst{0, 11};
+  constexpr EngineVersion kLast{0, 12};
+  constexpr std::int64_t kVideoTokens = 25'165'824 / 2 / (32 * 32);
+  constexpr std::int64_t kLargestItem = kVideoTokens * 25 / 2;
+  constexpr std::int64_t kPatchesPerToken = 4;
+  constexpr std::int64_t kPixels = 3 * 16 * 16 * 2;  // of a patch in two frames
+  const bool expands = options.version >= kFirst && options.version <= kLast;
+  const bool profiles = options.profile_multimodal && !options.text_only;
+  if (!expands || !profiles || !model.vision || model.vision->deepstack_levels == 0) return 0;
+  const std::int64_t width = model.hidden * (1 + model.vision->deepstack_levels);
+  const std::int64_t elements =
+      (kLargestItem + kVideoTokens) * width + kVideoTokens * kPatchesPerToken * kPixels;
+  return elements * activation_bytes(model.dtype);
 }
 
 // The largest images that one step may encode, through one block of the tower: residual and normed

@@ -36,6 +36,9 @@ constexpr EngineVersion kFreeDifference{0, 20};
 constexpr EngineVersion kGroupsCompressed{0, 20};
 // V0 looked at no free memory before it loaded (0.7: vllm/worker/worker.py).
 constexpr EngineVersion kChecksFreeMemory{0, 8};
+// Releases with V1 that still ship V0 size its pool as before (0.9.1: vllm/worker/worker.py,
+// determine_num_available_blocks; worker/model_runner.py, profile_run).
+constexpr EngineVersion kLastOfV0Alone{0, 7};
 
 // Buffers of symmetric memory exist on these devices alone (device_communicators/symm_mem.py,
 // SYMM_MEM_ALL_REDUCE_MAX_SIZES), as does FlashInfer's all-reduce. Elsewhere NCCL's own are left,
@@ -51,6 +54,9 @@ bool has_symmetric_memory(const DeviceSpec& device) {
 constexpr ByteCount kGrowthWithoutBuffers = 20 * kMib;
 constexpr EngineVersion kProfilesGraphs{0, 19};
 
+// On an AMD device: two logs of V0 on an MI300X, "non_torch_memory takes 0.66GiB".
+constexpr ByteCount kGrowthOnRocm = 676 * kMib;
+
 const ReleaseConstants& constants_of(EngineVersion version) {
   const ReleaseConstants* found = &kReleases[0];
   for (const ReleaseConstants& release : kReleases) {
@@ -60,7 +66,9 @@ const ReleaseConstants& constants_of(EngineVersion version) {
 }
 
 ByteCount single_growth_bytes(const DeviceSpec& device, EngineVersion version) {
-  const bool measured = device.vendor == "nvidia" && device.memory_model == MemoryModel::discrete;
+  const bool discrete = device.memory_model == MemoryModel::discrete;
+  if (device.vendor == "amd" && discrete) return kGrowthOnRocm;
+  const bool measured = device.vendor == "nvidia" && discrete;
   const bool of_release = version >= kChecksFreeMemory && version < kProfilesGraphs;
   return measured && of_release ? kGrowthWithoutBuffers
                                 : vllm_context_growth_bytes(version, Sharding{});
@@ -107,7 +115,8 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
   // A discrete device also holds the process's own context before the first look.
   t.others = in.machine.others_bytes + (unified ? 0 : vllm_other_bytes(in.sharding));
   t.weights = vllm_loaded_weight_bytes(in.model, in.sharding, stage) +
-              vllm_expert_padding_bytes(in.model, in.device, in.sharding, stage, options);
+              vllm_expert_padding_bytes(in.model, in.device, in.sharding, stage, options) +
+              vllm_model_buffer_bytes(in.model, in.sharding, stage, options);
   if (in.drafter && holds_drafter(in.sharding, stage)) {
     // Loaded with the model, inside what is measured; V0 did not see it (pull request 14067).
     t.drafter = vllm_loaded_weight_bytes(*in.drafter, drafter_sharding(in.sharding), 0);
@@ -117,7 +126,7 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
       vllm_activation_bytes(in.model, in.sharding, options, vllm_second_runner(in, options));
   t.growth = vllm_context_growth_bytes(options.version, in.sharding);
   const bool symmetric = has_symmetric_memory(in.device);
-  if (!symmetric) t.growth = std::min(t.growth, single_growth_bytes(in.device, options.version));
+  if (!symmetric) t.growth = single_growth_bytes(in.device, options.version);
   if (in.sharding.tensor > 1 && !symmetric) {
     t.others = in.machine.others_bytes + (unified ? 0 : vllm_other_bytes(Sharding{})) +
                communication_bytes(in.sharding);
@@ -157,15 +166,24 @@ void check_free(BudgetBuilder& builder, const BudgetInputs& in, const VllmBudget
                 requested, free, 0});
 }
 
-// The pool must also be there for the driver: close to the limit of unified memory it is not.
-void check_slack(BudgetBuilder& builder, const BudgetInputs& in) {
+// The pool must also be there for the driver. Close to the limit of unified memory it may not be,
+// but vLLM itself asks for no more than requested memory that is free (v1/worker/utils.py,
+// request_memory, 0.19.1 to 0.29.0), and start-ups of 0.19 at 0.95 of a GB10 succeeded.
+void note_slack(const BudgetBuilder& builder, const BudgetInputs& in, MemoryBudget& budget) {
   if (builder.failed() || builder.free_bytes() >= in.machine.slack_bytes) return;
-  builder.fail({StartupStage::kv_allocation,
-                fmt::format("the driver refuses the pool: it would leave {:.2f} GiB free by {}, "
-                            "but the last {:.2f} GiB cannot be allocated",
-                            gib_from_bytes(builder.free_bytes()), in.machine.free_metric,
-                            gib_from_bytes(in.machine.slack_bytes)),
-                in.machine.slack_bytes, builder.free_bytes(), 0});
+  budget.notes.push_back(
+      fmt::format("the pool leaves {:.2f} GiB free by {}: the driver may refuse the last {:.2f} "
+                  "GiB, and the machine has no memory left for anything else",
+                  gib_from_bytes(builder.free_bytes()), in.machine.free_metric,
+                  gib_from_bytes(in.machine.slack_bytes)));
+}
+
+// What the host gives up to the last GiB is not known there either: the three start-ups at 0.95
+// also captured graphs.
+ByteCount graphs_that_fit(const BudgetBuilder& builder, const BudgetInputs& in, ByteCount graphs) {
+  const ByteCount free = builder.free_bytes();
+  const bool unsure = graphs > free && graphs <= free + in.machine.slack_bytes;
+  return unsure ? std::max<ByteCount>(free, 0) : graphs;
 }
 
 // One state per decoding sequence: vLLM refuses to capture graphs for more (pull request 38270).
@@ -252,7 +270,9 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
                           std::int64_t stage) {
   const Terms t = terms_of(in, options, stage);
   const ByteCount context =
-      std::min(t.growth, vllm_context_growth_bytes(options.version, Sharding{}));
+      in.sharding.tensor == 1
+          ? t.growth
+          : std::min(t.growth, vllm_context_growth_bytes(options.version, Sharding{}));
   MemoryBudget budget;
   budget.layout = layout_of(in, options, stage);
   BudgetBuilder builder(in.machine.total_bytes);
@@ -276,9 +296,10 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
   pool.null_blocks = 1;
   if (in.model.max_position > 0) pool.longest = in.model.max_position;
   place_pool(builder, pool, budget);
-  check_slack(builder, in);
+  note_slack(builder, in, budget);
   check_states(builder, options, budget);
-  builder.charge(MemoryPurpose::graphs, t.graphs, StartupStage::graph_capture);
+  builder.charge(MemoryPurpose::graphs, graphs_that_fit(builder, in, t.graphs),
+                 StartupStage::graph_capture);
   builder.finish(budget);
   if (!budget.failure) budget.kv_tokens = reported_tokens(budget, options);
   if (keeps_compressed(in.model) && !budget.layout.uniform()) {
@@ -332,8 +353,10 @@ MemoryBudget vllm_budget(const BudgetInputs& inputs, const VllmBudgetOptions& op
       stored->outside[static_cast<std::size_t>(ModelPart::vision)] = 0;
     }
   }
+  VllmBudgetOptions ruled = options;
+  if (options.v0) ruled.version = std::min(options.version, kLastOfV0Alone);
   return tightest_stage(loaded.sharding,
-                        [&](std::int64_t stage) { return stage_budget(loaded, options, stage); });
+                        [&](std::int64_t stage) { return stage_budget(loaded, ruled, stage); });
 }
 
 std::vector<std::string> vllm_budget_warnings(const BudgetInputs& inputs,

@@ -29,6 +29,7 @@ enum class VllmRule : std::uint8_t { all_outside_torch, own_growth, free_differe
 struct VllmBudgetOptions {
   EngineVersion version = kMeasuredVllm;
   std::int32_t patch = 0;                          // of the release
+  bool v0 = false;                                 // the engine before V1, chosen in 0.8 to 0.10
   double gpu_memory_utilization = 0.90;            // of total memory, (0, 1]
   std::optional<ByteCount> kv_cache_memory_bytes;  // replaces the whole rule
   std::optional<BlockCount> num_gpu_blocks_override;
@@ -59,6 +60,15 @@ struct VllmBudgetOptions {
 // The terms of the rule, of one pipeline stage.
 [[nodiscard]] ByteCount vllm_loaded_weight_bytes(const ModelSpec& model, const Sharding& sharding,
                                                  std::int64_t stage);
+// Buffers that models make beside their weights: for the features of a step's images that layers
+// behind the first take (Qwen3-VL), and for the residual streams that a drafter would read
+// (DeepSeek V4).
+[[nodiscard]] ByteCount vllm_model_buffer_bytes(const ModelSpec& model, const Sharding& sharding,
+                                                std::int64_t stage,
+                                                const VllmBudgetOptions& options);
+// Reserved by the profiling pass for prompts under sparse attention, and kept; 0 without.
+[[nodiscard]] ByteCount vllm_sparse_workspace_bytes(const ModelSpec& model,
+                                                    const VllmBudgetOptions& options);
 // Slots for LoRA adapters; 0 without.
 [[nodiscard]] ByteCount vllm_adapter_bytes(const ModelSpec& model, const Sharding& sharding,
                                            std::int64_t stage, const VllmBudgetOptions& options);
@@ -67,6 +77,9 @@ struct VllmBudgetOptions {
 [[nodiscard]] ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
                                               const VllmBudgetOptions& options,
                                               bool second_runner = false);
+// Of the vision tower's outputs, while layers and sampler are profiled.
+[[nodiscard]] ByteCount vllm_held_encoder_bytes(const ModelSpec& model,
+                                                const VllmBudgetOptions& options);
 // Of the vision tower while it encodes the largest images; 0 for towers of images of one size,
 // which stay below the peak of the layers.
 [[nodiscard]] ByteCount vllm_encoder_bytes(const ModelSpec& model, const Sharding& sharding,

@@ -26,8 +26,8 @@ std::int32_t default_block(const DeviceSpec& device, const ModelSpec& model,
 
 }  // namespace
 
-VllmDefaults vllm_defaults(const DeviceSpec& device, const ModelSpec& model,
-                           EngineVersion version) {
+VllmDefaults vllm_defaults(const DeviceSpec& device, const ModelSpec& model, EngineVersion version,
+                           bool v0) {
   // vLLM asks NVML, which does not answer for integrated devices: their memory counts as unknown.
   const bool known = device.memory_model != MemoryModel::unified;
   bool large = known && device.memory_reported_bytes >= bytes_from_gib(70) &&
@@ -40,7 +40,7 @@ VllmDefaults vllm_defaults(const DeviceSpec& device, const ModelSpec& model,
   const bool largest = large && device.memory_reported_bytes >= bytes_from_gib(160) &&
                        version >= EngineVersion{0, 28};
   VllmDefaults defaults;
-  if (large) {
+  if (large && !v0) {
     defaults.max_num_batched_tokens = largest ? 16384 : 8192;
     defaults.max_num_seqs = version >= EngineVersion{0, 8} ? 1024 : 256;  // since V1
   }

@@ -17,7 +17,8 @@ struct VllmDefaults {
   std::int32_t block_size = 16;
   bool async_scheduling = true;
 };
+// `v0`: the engine before V1, whose figures are the same on every device (_set_default_args_v0).
 [[nodiscard]] VllmDefaults vllm_defaults(const DeviceSpec& device, const ModelSpec& model,
-                                         EngineVersion version);
+                                         EngineVersion version, bool v0 = false);
 
 }  // namespace headroom

@@ -11,7 +11,6 @@
 namespace headroom {
 namespace {
 
-constexpr EngineVersion kV1{0, 8};                // V1 is the default since
 constexpr EngineVersion kAsyncDefault{0, 14};     // asynchronous scheduling is; ENGINES.md 4
 constexpr EngineVersion kPlainFirst{0, 23};       // see resolve_cache_order
 constexpr EngineVersion kWholePromptGate{0, 19};  // pull request 37307, merged in March 2026
@@ -28,6 +27,11 @@ bool vllm_reads_cache_format(EngineVersion at, std::string_view method) {
   if (method == "modelopt") return at >= EngineVersion{0, 14};
   if (method == "compressed-tensors") return at >= EngineVersion{0, 15};
   return true;
+}
+
+// Before 0.8, and by VLLM_USE_V1=0 until it was removed.
+bool runs_v0(const EngineSystem& s) {
+  return s.version < kV1 || (s.version < kV1Alone && s.scheduler->name == "vllm_v0");
 }
 
 std::vector<OwnRow> vllm_rows() {
@@ -144,15 +148,30 @@ void check_sizes(const EngineResolver& r, bool chunked, bool automatic) {
   }
 }
 
-// Whole prompts of more than 32k tokens were too much for V0: it computed them in chunks
-// (vllm/engine/arg_utils.py, 0.6 and 0.7: create_engine_config).
+// V0's chunks of prompts know no latent attention, no images and no windows.
+bool v0_can_chunk(const EngineResolver& r) {
+  const ModelSpec& model = r.system.model;
+  const bool plain = std::ranges::none_of(model.kinds, [](const LayerKind& kind) {
+    return kind.attention && kind.attention->mla.has_value();
+  });
+  const bool windows_alone = std::ranges::all_of(model.kinds, [](const LayerKind& kind) {
+    return kind.attention && kind.attention->window_tokens > 0;
+  });
+  return plain && !windows_alone && !model.vision && !r.options.speculative.is_on() &&
+         !r.options.enable_lora && !is_embedding_model(model);
+}
+
+// Whole prompts of more than 32k tokens were too much for V0: it computed them in chunks where it
+// could, on NVIDIA devices alone (vllm/engine/arg_utils.py: create_engine_config in 0.6 and 0.7,
+// _set_default_args_v0 in 0.9.1).
 void resolve_v0_chunks(EngineResolver& r) {
   constexpr std::int64_t kChunksAbove = 32768;
   const std::string pointer = "/engine/enable_chunked_prefill";
   const bool is_long = r.options.max_model_len.value_or(0) > kChunksAbove;
-  if (r.system.version >= kV1 || r.given.is_given(pointer) || !is_long) return;
+  if (!runs_v0(r.system) || r.given.is_given(pointer) || !is_long) return;
+  if (r.system.device.vendor != "nvidia" || !v0_can_chunk(r)) return;
   r.options.enable_chunked_prefill = true;
-  r.note_rule(pointer, fmt::format("on above {} tokens before 0.8", kChunksAbove));
+  r.note_rule(pointer, fmt::format("on above {} tokens in V0", kChunksAbove));
 }
 
 void resolve_vllm(EngineResolver& r) {
@@ -164,7 +183,7 @@ void resolve_vllm(EngineResolver& r) {
     resolve_threshold(r);
   }
   resolve_hybrid_manager(r);
-  const VllmDefaults defaults = vllm_defaults(s.device, s.model, s.version);
+  const VllmDefaults defaults = vllm_defaults(s.device, s.model, s.version, runs_v0(s));
   const std::string by_device = fmt::format("API server default on {}", s.device.id);
   const bool automatic = e.max_model_len == -1;
   if (!automatic) {
@@ -217,6 +236,7 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
   VllmBudgetOptions options;
   options.version = s.version;
   options.patch = e.version ? patch_of(*e.version).value_or(0) : 0;
+  options.v0 = runs_v0(s);
   options.gpu_memory_utilization = *e.gpu_memory_utilization;
   options.kv_cache_memory_bytes = e.kv_cache_memory_bytes;
   options.num_gpu_blocks_override = e.num_gpu_blocks_override;
@@ -255,14 +275,14 @@ CapturedSteps vllm_captured_steps(const EngineSection& e, const EngineSystem& s)
   CapturedSteps steps;
   steps.decode_sizes =
       vllm_capture_sizes(s.max_num_seqs, s.max_num_batched_tokens, own.max_cudagraph_capture_size);
-  const bool mixed = s.version >= kV1 && own.cudagraph_mode != "FULL_DECODE_ONLY";
+  const bool mixed = !runs_v0(s) && own.cudagraph_mode != "FULL_DECODE_ONLY";
   if (mixed) steps.largest_mixed = steps.decode_sizes.back();
   return steps;
 }
 
 std::vector<std::int32_t> capture_sizes(const EngineSection& e, const EngineSystem& s) {
   // The model of V0 knows no padding (it captured graphs, too).
-  return s.version < kV1 ? std::vector<std::int32_t>{} : vllm_captured_steps(e, s).decode_sizes;
+  return runs_v0(s) ? std::vector<std::int32_t>{} : vllm_captured_steps(e, s).decode_sizes;
 }
 
 ExpertChoice vllm_experts(const EngineSection& e, const EngineSystem&) {

@@ -22,6 +22,9 @@ struct VllmOptions {
   std::string runner = "auto";
 };
 
+inline constexpr EngineVersion kV1{0, 8};        // V1 is the default since
+inline constexpr EngineVersion kV1Alone{0, 11};  // and the only one (v1/engine/llm_engine.py)
+
 // From here on a KV connector says whether it can work with the hybrid KV cache manager
 // (SupportsHMA); before, any connector turns that off (vllm/config/vllm.py).
 inline constexpr EngineVersion kHybridByConnector{0, 22};

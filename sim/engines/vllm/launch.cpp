@@ -102,6 +102,10 @@ const FlagRow kVllmRows[] = {
     {.takes = Takes::toggle,
      .pointer = "/engine/flashinfer_sampler",
      .variable = "VLLM_USE_FLASHINFER_SAMPLER"},
+    {.takes = Takes::text,
+     .pointer = "/engine/scheduler",
+     .values = "0=vllm_v0|1=vllm",
+     .variable = "VLLM_USE_V1"},
     {.takes = Takes::toggle,
      .pointer = "/engine/allow_long_max_model_len",
      .variable = "VLLM_ALLOW_LONG_MAX_MODEL_LEN"},
@@ -267,10 +271,6 @@ const FlagRow kVllmRows[] = {
      .variable = "VLLM_ATTENTION_BACKEND|VLLM_USE_TRITON_FLASH_ATTN|VLLM_USE_DEEP_GEMM|"
                  "VLLM_FLASH_ATTN_VERSION|VLLM_ALL2ALL_BACKEND|"
                  "VLLM_USE_FLASHINFER_MOE_FP8|VLLM_USE_FLASHINFER_MOE_FP4"},
-    {.takes = Takes::text,
-     .note = "V1 is modelled from release 0.8 on and V0 before, regardless of the variable: set "
-             "engine.scheduler for the steps of the other",
-     .variable = "VLLM_USE_V1"},
     // ---- no effect on memory or scheduling
     {.takes = Takes::text,
      .variable = "VLLM_HOST_IP|VLLM_PORT|VLLM_API_KEY|VLLM_CACHE_ROOT|VLLM_CONFIG_ROOT|"
@@ -375,6 +375,21 @@ void settle_kv_connector(LaunchDraft& draft) {
                   to_string(release)));
 }
 
+// Releases before 0.8 run V0, whatever the variable says of their first V1; from 0.11 on there is
+// no V0 (v1/engine/llm_engine.py).
+void settle_engine_core(LaunchDraft& draft) {
+  constexpr std::string_view kScheduler = "/engine/scheduler";
+  const std::string core = draft.text(kScheduler);
+  if (core.empty()) return;
+  const EngineVersion release = draft.release();
+  const bool both = release >= kV1 && release < kV1Alone;
+  if (both && core == "vllm_v0") return;
+  draft.unset(kScheduler);
+  if (both || (core == "vllm") == (release >= kV1)) return;
+  draft.note(fmt::format("VLLM_USE_V1: vLLM {} is modelled with {} alone", to_string(release),
+                         release < kV1 ? "V0" : "V1"));
+}
+
 using Figure = MemoryFigure;
 
 constexpr std::string_view kShorterRequests =
@@ -460,6 +475,7 @@ const EngineLaunch kVllmLaunch{
     .settle =
         [](LaunchDraft& draft) {
           settle_drafter(draft);
+          settle_engine_core(draft);
           settle_kv_connector(draft);
         },
     .deployment = {.image = "vllm/vllm-openai:v{}",

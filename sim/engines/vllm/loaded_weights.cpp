@@ -1,15 +1,29 @@
 // What vLLM loads beside the checkpoint's own bytes: rotary tables, what its allocator rounds up,
 // and padding of expert matrices.
 
+#include <algorithm>
+
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/vllm/budget.hpp"
+#include "sim/engines/vllm/compressed_layout.hpp"
 
 namespace headroom {
 namespace {
 
+// Of DeepSeek V4, in fp32: compressed layers turn heads by another base than the others
+// (models/deepseek_v4/nvidia/model.py; rotary_embedding/deepseek_scaling_rope.py, 0.22.0).
+ByteCount compressed_table_bytes(const ModelSpec& model) {
+  std::int64_t width = 0;
+  for (const LayerKind& kind : model.kinds) {
+    if (kind.attention) width = std::max(width, kind.attention->rotary_dim);
+  }
+  return 2 * model.max_position * width * 4;
+}
+
 // Cosine and sine of every position, which the checkpoint does not hold.
 ByteCount rotary_table_bytes(const ModelSpec& model) {
   if (model.position_rows > 0) return 0;
+  if (keeps_compressed(model)) return compressed_table_bytes(model);
   std::int64_t width = 0;
   for (const LayerKind& kind : model.kinds) {
     if (!kind.attention) continue;
@@ -95,6 +109,21 @@ ByteCount vllm_loaded_weight_bytes(const ModelSpec& model, const Sharding& shard
                                    std::int64_t stage) {
   return rank_parts(model, sharding, stage).bytes_total() + rotary_table_bytes(model) +
          torch_rounding_bytes(model, sharding, stage) + absorbed_copy_bytes(model, sharding, stage);
+}
+
+// model_executor/models/qwen3_vl.py, 0.11.0 to 0.29.0: deepstack_input_embeds on the first stage.
+// models/deepseek_v4/nvidia/model.py, 0.22.0 to 0.25.1: _mtp_hidden_buffer on the last one, whether
+// there is a drafter or not.
+ByteCount vllm_model_buffer_bytes(const ModelSpec& model, const Sharding& sharding,
+                                  std::int64_t stage, const VllmBudgetOptions& options) {
+  std::int64_t states = 0;
+  if (model.vision && stage == 0) states += model.vision->deepstack_levels;
+  if (keeps_compressed(model) && stage + 1 == sharding.pipeline) {
+    std::int64_t streams = 1;
+    for (const LayerKind& kind : model.kinds) streams = std::max(streams, kind.residual_streams);
+    states += streams;
+  }
+  return states * options.max_num_batched_tokens * model.hidden * activation_bytes(model.dtype);
 }
 
 // vllm/model_executor/layers/quantization/mxfp4.py: Mxfp4MoEMethod.create_weights.

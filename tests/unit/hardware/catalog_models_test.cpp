@@ -193,6 +193,14 @@ TEST_CASE("catalog models are as large as their names and model cards say") {
   }
 }
 
+namespace {
+
+bool collected_without_exclusions(std::string_view id) {
+  return id == "nemotron-3-super-120b-a12b-fp8" || id == "nemotron-3-super-120b-a12b-nvfp4";
+}
+
+}  // namespace
+
 TEST_CASE("a shortened config means what the collected one says") {
   const fs::path shared = shared_catalog();
   if (shared.empty()) return;
@@ -213,9 +221,15 @@ TEST_CASE("a shortened config means what the collected one says") {
     CHECK(spec.embedding_format == full.embedding_format);
     CHECK(spec.head_format == full.head_format);
     CHECK(spec.kv_dtype == full.kv_dtype);
-    CHECK((spec.kinds == full.kinds));
     CHECK(spec.order == full.order);
     CHECK(spec.unloaded_params == full.unloaded_params);
+    if (collected_without_exclusions(row.at("id").get<std::string>())) {
+      // NVIDIA's documentation keeps more in 8 and 16 bits than the collected quantisation says.
+      CHECK(params_total(spec) == params_total(full));
+      CHECK(model_parts(spec).bytes_total() > model_parts(full).bytes_total());
+      continue;
+    }
+    CHECK((spec.kinds == full.kinds));
     // The reader numbers prediction layers after the last one. Where the checkpoint names them
     // apart
     // ("mtp.0"), a pattern over all layers then reaches them and a collected list by number does

@@ -230,13 +230,18 @@ TEST_CASE("a container's memory limit kills for host memory, not for CUDA alloca
 TEST_CASE("a pool beyond what is physically free freezes a machine of shared memory",
           "[environment]") {
   // 121.69 - 2.5 reserve - 5.84 system - 1.8 engine - 64 weights and activations = 47.55 GiB.
-  const HostRequest request = request_of(gb10(), FreeMetric::mem_available);
+  const HostRequest request = request_of(gb10(), FreeMetric::mem_free);
   CHECK_FALSE(host_failure(row("native"), request, budget_of(47.54)));
   const auto failure = host_failure(row("native"), request, budget_of(47.56));
   REQUIRE(failure);
   CHECK(failure->kind == StartupKind::host_freeze);
   CHECK(failure->stage == StartupStage::kv_allocation);
   CHECK(gib_from_bytes(failure->free_bytes) == Approx(47.55).margin(0.005));
+  // An engine that reads MemAvailable gets the reserve, too, and nothing beyond it.
+  const HostRequest available = request_of(gb10(), FreeMetric::mem_available);
+  CHECK_FALSE(host_failure(row("native"), available, budget_of(50.04)));
+  CHECK(host_failure(row("native"), available, budget_of(50.06)));
+  CHECK(host_after_start(row("native"), available, budget_of(50.04)).mem_available_bytes() > 0);
   // The same budget on a discrete device is not the host's business.
   CHECK_FALSE(
       host_failure(row("native"), request_of(h100(), FreeMetric::device), budget_of(47.56)));

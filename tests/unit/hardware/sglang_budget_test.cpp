@@ -17,7 +17,9 @@ using namespace budget_test;
 
 constexpr ByteCount kWeights = 16'060'522'496;  // of Llama-3.1-8B in 16 bit
 constexpr ByteCount kContext = 551'000'000;
-constexpr ByteCount kLoading = 390 * kMib;  // beside the weights, while they are loaded
+// Beside the weights, while they are loaded: with the rotary table, 131072 x 128 in fp32.
+constexpr ByteCount kLoading = 70 * kMib;
+constexpr ByteCount kRotary = 131072LL * 128 * 4;
 
 MemoryBudget llama(double gib, const SglangBudgetOptions& options) {
   return sglang_budget(inputs_of(llama31_8b(), gib), options);
@@ -30,7 +32,7 @@ TEST_CASE("the pool of SGLang is what the weights leave of a share of the memory
   REQUIRE_FALSE(budget.failure);
   const ByteCount before = bytes_from_gib(80) - kContext;
   const auto kept = static_cast<ByteCount>(static_cast<double>(before) * (1 - 0.836));
-  const ByteCount kv = before - kWeights - kLoading - kept;
+  const ByteCount kv = before - kWeights - kRotary - kLoading - kept;
   CHECK(budget.kv_available_bytes == kv);
   CHECK(budget.kv_tokens == kv / 131072);
   CHECK(budget.layout.block_tokens == 1);
@@ -134,7 +136,8 @@ ByteCount loaded(const BudgetInputs& inputs, SglangRelease release = {}) {
 }
 
 ByteCount share_of_checkpoint(const BudgetInputs& inputs) {
-  return rank_parts(inputs.model, inputs.sharding, 0).bytes_total();
+  return rank_parts(inputs.model, inputs.sharding, 0).bytes_total() +
+         sglang_rotary_bytes(inputs.model, inputs.device);
 }
 
 }  // namespace
@@ -148,6 +151,28 @@ TEST_CASE("SGLang keeps the up-projections of latent attention twice") {
   CHECK(loaded(inputs) - share_of_checkpoint(inputs) == elements);
   const BudgetInputs plain = inputs_of(llama31_8b(), 80);
   CHECK(loaded(plain) == share_of_checkpoint(plain));
+}
+
+TEST_CASE("SGLang keeps a rotary table of each width in fp32") {
+  const BudgetInputs plain = inputs_of(llama31_8b(), 80);
+  const std::int64_t rows = plain.model.max_position;
+  CHECK(sglang_rotary_bytes(plain.model, plain.device) == rows * 128 * 4);
+  DeviceSpec amd = plain.device;
+  amd.vendor = "amd";
+  CHECK(sglang_rotary_bytes(plain.model, amd) == rows * 128 * 2);
+  const ModelSpec gemma = Catalog::embedded().model("gemma-4-31b");
+  CHECK(sglang_rotary_bytes(gemma, plain.device) == 262144LL * (256 + 512) * 4);
+}
+
+TEST_CASE("swizzled block scales leave a hole per layer of NVFP4 experts in SGLang 0.5.7") {
+  BudgetInputs inputs = inputs_of(Catalog::embedded().model("kimi-k2-thinking-nvfp4"), 95);
+  inputs.sharding.tensor = 8;
+  inputs.device.sm = 120;
+  // 60 layers of 384 experts: 7168 x 2048 / 8 elements, one byte for 16.
+  constexpr ByteCount kHoles = 60LL * 384 * 7168 * 256 / 16;
+  CHECK(loaded(inputs, {0, 5, 7}) - loaded(inputs, {0, 5, 9}) == kHoles);
+  inputs.device.sm = 100;
+  CHECK(loaded(inputs, {0, 5, 7}) == loaded(inputs, {0, 5, 9}));
 }
 
 TEST_CASE("SGLang does not divide the tower of MoonViT") {

@@ -41,6 +41,7 @@ list(APPEND UNIT_TEST_SOURCES
   tgi_budget_test.cpp
   trtllm_budget_test.cpp
   vllm_budget_test.cpp
+  vllm_memory_rules_test.cpp
   vllm_model_runner_test.cpp
   vllm_compressed_layout_test.cpp
   weight_files_test.cpp)

@@ -167,6 +167,8 @@ TEST_CASE("defaults of the API server follow device and release") {
   CHECK(defaults("rtx4090", {0, 19}).max_num_seqs == 256);
   CHECK(defaults("gb10", {0, 19}).max_num_batched_tokens == 2048);  // memory unknown to NVML
   CHECK(defaults("b200", {0, 28}).max_num_batched_tokens == 16384);
+  CHECK(vllm_defaults(catalog().device("h100-sxm"), catalog().model("llama-3.1-8b"), {0, 9}, true)
+            .max_num_seqs == 256);  // V0
   CHECK_FALSE(defaults("h100-sxm", {0, 10}).async_scheduling);
   CHECK(defaults("h100-sxm", {0, 14}).async_scheduling);
 }

@@ -111,6 +111,20 @@ TEST_CASE("options of another scheduler than the release's are left out with a n
   CHECK(v1.scenario.at("engine").at("scheduling_policy") == "priority");
 }
 
+TEST_CASE("VLLM_USE_V1 chooses the engine where a release has both") {
+  const auto engine = [](const std::string& value, const std::string& release) {
+    return from("docker run -e VLLM_USE_V1=" + value + " vllm/vllm-openai:v" + release +
+                " --model m");
+  };
+  CHECK(engine("0", "0.9.1").scenario.at("engine").at("scheduler") == "vllm_v0");
+  CHECK_FALSE(engine("1", "0.9.1").scenario.at("engine").contains("scheduler"));
+  const FromResult gone = engine("0", "0.11.0");
+  CHECK_FALSE(gone.scenario.at("engine").contains("scheduler"));
+  CHECK(any_contains(gone.notes, "VLLM_USE_V1: vLLM 0.11 is modelled with V1 alone"));
+  CHECK(
+      any_contains(engine("1", "0.7.3").notes, "VLLM_USE_V1: vLLM 0.7 is modelled with V0 alone"));
+}
+
 TEST_CASE("lengths may have vLLM's suffixes, and auto leaves the choice to the engine") {
   CHECK(engine_of("vllm serve m --max-model-len 32k").at("max_model_len") == 32000);
   CHECK(engine_of("vllm serve m --max-model-len 1M").at("max_model_len") == 1048576);

@@ -382,6 +382,23 @@ TEST_CASE("an engine's parts may be named one by one, and a release may bring an
   CHECK_FALSE(finds_prefixes(v0));
 }
 
+TEST_CASE("V0 computes long prompts in chunks on NVIDIA devices alone") {
+  const auto v0 = [](std::string_view device, std::string_view version) {
+    Scenario s = scenario_of(fmt::format(
+        R"({{"name": "vllm", "version": "{}", "scheduler": "vllm_v0", "max_model_len": 131072}})",
+        version));
+    s.device.name = device;
+    return resolve(s, Catalog::embedded());
+  };
+  const Resolved amd = v0("mi300x", "0.9.1");
+  CHECK_FALSE(scheduler_options(amd).enable_chunked_prefill);
+  CHECK(amd.max_num_batched_tokens == 131072);  // whole prompts
+  CHECK(amd.max_num_seqs == 256);
+  const Resolved nvidia = v0("h100-sxm", "0.9.1");
+  CHECK(scheduler_options(nvidia).enable_chunked_prefill);
+  CHECK(nvidia.max_num_batched_tokens == 2048);
+}
+
 TEST_CASE("parts that do not go together are refused") {
   CHECK(refused(R"({"kv_allocator": "contiguous"})") == test::conflict_at("/engine/kv_allocator"));
   CHECK(refused(R"({"kv_allocator": "slots"})") == test::conflict_at("/engine/kv_allocator"));

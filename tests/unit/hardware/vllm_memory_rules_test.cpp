@@ -1,0 +1,117 @@
+// Rules of vLLM's start-up for some models, devices and releases alone.
+#include <catch2/catch.hpp>
+
+#include "hardware/catalog.hpp"
+#include "sim/engines/vllm/budget.hpp"
+
+namespace headroom::vllm_memory_rules_test {
+namespace {
+
+const Catalog& catalog() {
+  static const Catalog instance = Catalog::embedded();
+  return instance;
+}
+
+BudgetInputs inputs_of(const char* model, const char* device) {
+  BudgetInputs inputs;
+  inputs.model = catalog().model(model);
+  inputs.device = catalog().device(device);
+  inputs.machine = idle_machine(inputs.device);
+  return inputs;
+}
+
+}  // namespace
+
+TEST_CASE("V0 beside V1 profiles and sizes its pool as before V1") {
+  // MI300X with whole prompts of 131,072 tokens (a log of 0.9.2 at 0.8): 122.99 GiB for KV.
+  BudgetInputs inputs = inputs_of("llama-3.1-8b", "mi300x");
+  inputs.machine.total_bytes = bytes_from_gib(191.98);
+  VllmBudgetOptions options;
+  options.version = {0, 9};
+  options.v0 = true;
+  options.gpu_memory_utilization = 0.8;
+  options.max_model_len = options.max_num_batched_tokens = 131072;
+  const MemoryBudget v0 = vllm_budget(inputs, options);
+  CHECK(gib_from_bytes(v0.kv_available_bytes) == Approx(122.99).epsilon(0.01));
+  options.version = {0, 7};
+  CHECK(vllm_budget(inputs, options).kv_available_bytes == v0.kv_available_bytes);
+}
+
+TEST_CASE("0.11 and 0.12 hold the outputs of the largest video while layers are profiled") {
+  const ModelSpec model = catalog().model("qwen3-vl-30b-a3b");
+  VllmBudgetOptions options;
+  options.max_num_batched_tokens = 8192;
+  options.version = {0, 12};
+  // 153,600 + 12,288 tokens of four hidden states, 49,152 patches of 1,536 pixels.
+  const ByteCount held = 2 * ((153'600 + 12'288) * 4 * 2048LL + 49'152 * 1536LL);
+  CHECK(vllm_held_encoder_bytes(model, options) == held);
+  const ByteCount peak = vllm_activation_bytes(model, {}, options);
+  options.profile_multimodal = false;
+  CHECK(peak - vllm_activation_bytes(model, {}, options) == held - 2LL * 8192 * 2048 * 2);
+  options.profile_multimodal = true;
+  options.version = {0, 13};
+  CHECK(vllm_held_encoder_bytes(model, options) == 0);
+  options.version = {0, 12};
+  CHECK(vllm_held_encoder_bytes(catalog().model("qwen2.5-vl-7b"), options) == 0);
+}
+
+TEST_CASE("features of a step's images have buffers of their own behind three layers") {
+  VllmBudgetOptions options;
+  options.max_num_batched_tokens = 8192;
+  const ModelSpec model = catalog().model("qwen3-vl-30b-a3b");
+  CHECK(vllm_model_buffer_bytes(model, {}, 0, options) == 3LL * 8192 * 2048 * 2);
+  CHECK(vllm_model_buffer_bytes(model, {.pipeline = 2}, 1, options) == 0);
+  CHECK(vllm_model_buffer_bytes(catalog().model("qwen3-32b"), {}, 0, options) == 0);
+  // Four streams of DeepSeek V4, on the last stage.
+  const ModelSpec v4 = catalog().model("deepseek-v4-flash");
+  CHECK(vllm_model_buffer_bytes(v4, {.pipeline = 2}, 0, options) == 0);
+  CHECK(vllm_model_buffer_bytes(v4, {.pipeline = 2}, 1, options) == 4LL * 8192 * 4096 * 2);
+}
+
+TEST_CASE("sparse attention reserves room for the keys of forty longest sequences") {
+  VllmBudgetOptions options;
+  options.version = {0, 22};
+  options.max_num_batched_tokens = 8192;
+  options.max_model_len = 163840;
+  const ModelSpec v32 = catalog().model("deepseek-v3.2");
+  CHECK(vllm_sparse_workspace_bytes(v32, options) == 40LL * 163840 * 132);
+  options.version = {0, 12};
+  CHECK(vllm_sparse_workspace_bytes(v32, options) == 0);
+  options.version = {0, 22};
+  const ModelSpec v4 = catalog().model("deepseek-v4-flash");
+  // A key for four tokens, or entries of 512 elements of four sequences with a window of 128.
+  CHECK(vllm_sparse_workspace_bytes(v4, options) == 10LL * 163840 * 132);
+  options.max_model_len = 8192;
+  CHECK(vllm_sparse_workspace_bytes(v4, options) == 4LL * (2048 + 128 + 8192) * 512 * 2);
+  CHECK(vllm_sparse_workspace_bytes(catalog().model("llama-3.1-8b"), options) == 0);
+  // In the layers' pass the logits come on top: 512 MiB since 0.19.
+  options.max_model_len = 1048576;
+  const ByteCount with_logits = vllm_activation_bytes(v4, {}, options);
+  options.version = {0, 17};
+  CHECK(with_logits - vllm_activation_bytes(v4, {}, options) == 512LL << 20);
+}
+
+TEST_CASE("an AMD device has 0.66 GiB outside torch") {
+  const auto growth = [](EngineVersion version) {
+    VllmBudgetOptions options;
+    options.version = version;
+    return vllm_budget(inputs_of("llama-3.1-8b", "mi300x"), options).terms[MemoryPurpose::context];
+  };
+  CHECK(growth({0, 14}) == 676LL << 20);
+}
+
+TEST_CASE("a pool that leaves little of shared memory starts with a note") {
+  BudgetInputs inputs = inputs_of("llama-3.1-8b", "gb10");
+  inputs.machine.free_metric = "MemAvailable";
+  inputs.machine.slack_bytes = bytes_from_gib(4);
+  VllmBudgetOptions options;
+  options.gpu_memory_utilization = 0.98;
+  const MemoryBudget tight = vllm_budget(inputs, options);
+  CHECK_FALSE(tight.failure);
+  REQUIRE(tight.notes.size() == 1);
+  CHECK_THAT(tight.notes[0], Catch::Contains("free by MemAvailable: the driver may refuse"));
+  options.gpu_memory_utilization = 0.9;
+  CHECK(vllm_budget(inputs, options).notes.empty());
+}
+
+}  // namespace headroom::vllm_memory_rules_test
