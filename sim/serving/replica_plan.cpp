@@ -108,8 +108,10 @@ bool Replica::ask_scheduler(TimeNs now_ns) {
 bool Replica::plan_once(TimeNs now_ns) {
   if (!ask_scheduler(now_ns)) return false;
   const bool pause = plan_.decodes_pause;
-  HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && core_.sums.ghosts() == 0),
-                 "decodes pause for chunks, and not in a static batch");
+  HEADROOM_CHECK(
+      mostly(!pause) || ((!plan_.chunks.empty() || core_.time.planned() > core_.time.completed()) &&
+                         core_.sums.ghosts() == 0),
+      "decodes pause for chunks or a step in flight, and not in a static batch");
   const std::int64_t rows = rarely(pause) ? 0 : core_.sums.decodes().size();
   if (rarely(rows == 0) && plan_.chunks.empty()) {
     if (features_.any(Features::told_plans) && !plan_.preempted.empty()) report_plan(now_ns);
