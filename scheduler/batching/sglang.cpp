@@ -233,8 +233,12 @@ void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& 
   // the steps until then.
   plan.arrivals_can_join = admits || own_.scheduler_recv_interval > 1;
   if (chunked_ != kNoRequest || (admits && !waiting_.empty()) || late_prefixes_.any()) return;
+  // An eviction frees more than the step takes, so it is left to a plan of its own.
+  const KvPoolState& pool = context.kv.pool();
+  BlockCount plain = pool.free_blocks - pool.cached_blocks;
+  if (pool.cached_blocks > 0 && pool.block_tokens > 1) plain -= running_.size();
   plan.steady_steps =
-      std::min(context.steady_decodes(context.kv.pool().free_blocks), steps_to_read(context));
+      std::min(context.steady_decodes(std::max<BlockCount>(0, plain)), steps_to_read(context));
 }
 
 // Those that may be retracted, the first victim first.

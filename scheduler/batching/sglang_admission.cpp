@@ -90,6 +90,7 @@ void SglangScheduler::build_prefill_batch(const PlanContext& context, BatchPlan&
   // After the last piece of a prompt one more request is tested, even if it could take no token.
   const bool has_room = budget.chunk > 0 || !plan.chunks.empty() || own_.rules.stops_when_spent;
   if (admits && chunked_ == kNoRequest && has_room) admit_waiting(context, plan, budget);
+  context.kv.take(0);  // the batch is complete
 }
 
 // Tokens of the next piece of `request`.

@@ -128,8 +128,7 @@ std::unique_ptr<KvAllocator> make_allocator(const oracle::Scenario& s) {
   return std::make_unique<PagedKv>(PagedKvOptions{.blocks = s.kv_blocks,
                                                   .block_tokens = narrow(s.block_size),
                                                   .enable_prefix_caching = s.prefix_caching,
-                                                  .reserve_final = sets_aside,
-                                                  .merges_copies = policy.traits.merges_copies});
+                                                  .reserve_final = sets_aside});
 }
 
 // The largest step a policy may plan.

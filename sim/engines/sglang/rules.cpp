@@ -32,4 +32,10 @@ SglangRules sglang_rules(SglangRelease release) {
           .stops_when_spent = release >= kCountsRowsOnce};
 }
 
+// Read in mem_cache/common.py (evict_from_tree_cache).
+RadixOptions sglang_radix(SglangRelease release) {
+  constexpr SglangRelease kEvictsWhatLacks{0, 5, 20};
+  return {.evicts_all = release < kEvictsWhatLacks};
+}
+
 }  // namespace headroom
