@@ -87,7 +87,7 @@ def make_cache(params):
         from sglang.srt.mem_cache.unified_cache.component_type import ComponentType
         from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
         params.tree_components = (ComponentType.FULL,)
-        params.tree_core_backend = "python"  # of the other one torch must be the wheel's
+        params.tree_core_backend = "python"  # the other needs its own torch
         return UnifiedRadixCache(params)
     from sglang.srt.mem_cache.radix_cache import RadixCache
     chunks_only = params.disable and params.chunked_prefill_size is not None
