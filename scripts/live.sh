@@ -7,8 +7,8 @@
 #
 # HEADROOM: the program (build/release/bin/headroom). HEADROOM_ENGINES: the folder (about 10 GB,
 # most of it torch). VLLM_RELEASES: default "0.19.0 0.24.0 0.33.0". SGLANG_RELEASES: default
-# "0.5.15". HEADROOM_SGLANG_PYTHON: a Python that has that release. One that cannot be had is
-# skipped.
+# "0.5.15 0.5.23". HEADROOM_SGLANG_PYTHON: a Python that has the one release named there. One that
+# cannot be had is skipped.
 set -euo pipefail
 source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 engines=${HEADROOM_ENGINES:-$HOME/.cache/headroom/engines}
@@ -50,7 +50,7 @@ for release in $releases; do
 done
 
 # SGLang: a folder with the release and all that it needs; none is installed where one is given.
-for release in ${SGLANG_RELEASES:-0.5.15}; do
+for release in ${SGLANG_RELEASES:-0.5.15 0.5.23}; do
   folder=$engines/sglang-$release
   python=${HEADROOM_SGLANG_PYTHON:-$folder/bin/python}
   if [[ -z ${HEADROOM_SGLANG_PYTHON:-} && ! -f $folder/complete ]]; then

@@ -41,9 +41,6 @@ struct BatchTraits {
   bool forks_samples = false;  // n answers to a prompt share its blocks without a prefix cache
   bool keeps_prompt_logprobs = false;  // for requests that want them
   bool merges_copies = false;          // only one block of each content is kept
-  // With tokens in flight: a row takes part in one step more than its last token needs, also where
-  // max_tokens tells how many that are.
-  bool runs_past_max_tokens = false;
   // The defaults that belong to the policy whatever the engine; empty: it does not read the option.
   std::optional<bool> enable_chunked_prefill = {};
   std::optional<bool> enable_prefix_caching = {};
@@ -63,6 +60,9 @@ struct BatchPolicy {
   bool (*finds_prefixes)(const OptionBag& own, bool asked) = nullptr;
   // How much of a block may be shared. Null: whole blocks only.
   BlockSharing (*block_sharing)(const OptionBag& own) = nullptr;
+  // Whether, with tokens in flight, a row takes part in one step more than its last token needs
+  // also where max_tokens tells how many that are. Null: no.
+  bool (*runs_past_max_tokens)(const OptionBag& own) = nullptr;
   // Host memory per rank for requests that are preempted, in GiB; empty: they are computed again.
   // Null: never.
   std::optional<double> (*swap_space_gib)(const OptionBag& own) = nullptr;

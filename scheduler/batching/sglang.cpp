@@ -60,18 +60,17 @@ void SglangScheduler::plan(const PlanContext& context, BatchPlan& plan) {
   idle_ = false;
   late_prefixes_.publish_due(context);
   filter_last_batch();
+  if (own_.rules.filters_always) filter_running();
   if (!may_prefill()) return decode(context, plan);
 
   const bool mixed = own_.enable_mixed_chunk && context.decodes.size() > 0;
   if (mixed || context.decodes_go_on) return plan_beside(context, plan, mixed);
   const bool alone = seats_taken() == 0;
-  // Those that have finished count as decodes beside the batch, until a batch takes them in.
-  Budget budget = budget_for(own_.enable_mixed_chunk ? finished_ : 0);
-  if (own_.enable_mixed_chunk) budget.set_aside = static_cast<double>(finished_);
-  build_prefill_batch(context, plan, budget);
+  build_prefill_batch(context, plan, mixed_budget(0));
   if (plan.chunks.empty()) return decode(context, plan);
   if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
   if (own_.enable_mixed_chunk) forget_finished();
+  if (own_.enable_mixed_chunk) static_cast<void>(drop_ending(context));
   plan.decodes_pause = true;
   last_was_prefill_ = true;
 }
@@ -85,15 +84,13 @@ void SglangScheduler::plan_beside(const PlanContext& context, BatchPlan& plan, b
   const KvPoolState& pool = context.kv.pool();
   const BlockCount free = pool.free_blocks;
   take_decodes(context, plan);
-  Budget budget = budget_for(own_.enable_mixed_chunk ? rows + finished_ : 0);
-  // One token for each, those that have finished included; what the others need is taken already.
   const TokenCount taken = (free - pool.free_blocks) * pool.block_tokens;
-  if (own_.enable_mixed_chunk) budget.set_aside = static_cast<double>(rows + finished_ - taken);
   const RequestId last = running_.back();
-  build_prefill_batch(context, plan, budget);
+  build_prefill_batch(context, plan, mixed_budget(taken));
   if (plan.chunks.empty()) {
     if (finished_ > 0 && rows == 0) plan.wake_at_ns = context.now_ns;  // as in decode()
     filter_running();
+    static_cast<void>(drop_ending(context));
     return finish_decode_plan(context, plan);
   }
   // Beside prompts nobody drafts.
@@ -101,6 +98,7 @@ void SglangScheduler::plan_beside(const PlanContext& context, BatchPlan& plan, b
   if (alone || own_.enable_mixed_chunk) batch_is_full_ = false;
   if (own_.enable_mixed_chunk) forget_finished();
   if (mixed && !drafts_.any()) put_first(last);
+  if (own_.enable_mixed_chunk) static_cast<void>(drop_ending(context));
   last_was_prefill_ = true;
   last_was_mixed_ = mixed;
   ratio_.skip_steps(1);
@@ -136,6 +134,23 @@ void SglangScheduler::filter_running() {
   forget_finished();
 }
 
+// Those whose last token is in flight, which a batch of decodes does without. Whether there were
+// any.
+bool SglangScheduler::drop_ending(const PlanContext& context) {
+  if (!own_.rules.skips_last_step || running_.size() == context.decodes.size()) return false;
+  bool any = false;
+  for (RequestId id = running_.front(); id != kNoRequest;) {
+    const RequestId next = running_.after(id);
+    if (context.requests[id].state == RequestState::ending) {
+      running_.remove(id);
+      any = true;
+    }
+    id = next;
+  }
+  if (any) batch_is_full_ = false;
+  return any;
+}
+
 void SglangScheduler::forget_finished() {
   finished_ = 0;
   finished_output_ = 0;
@@ -166,7 +181,12 @@ void SglangScheduler::decode(const PlanContext& context, BatchPlan& plan) {
   if (context.part == PlanPart::prompts) return;  // asked for later, if at all
   const bool is_dropping = finished_ > 0;
   filter_running();
-  if (blocks_for_decodes(context) > context.kv.pool().free_blocks) return retract(context, plan);
+  const bool drops_ending = drop_ending(context);
+  if (blocks_for_decodes(context) > context.kv.pool().free_blocks) {
+    if (!drops_ending || context.decodes_go_on) return retract(context, plan);
+    plan.decodes_pause = true;  // until they have given back what they hold
+    return note_idle(context);
+  }
   take_decodes(context, plan);
   // No request is left to decode: the engine looks at the queue again at once.
   if (is_dropping && context.decodes.size() == 0) plan.wake_at_ns = context.now_ns;
@@ -180,6 +200,15 @@ BlockCount SglangScheduler::blocks_for_decodes(const PlanContext& context) const
 void SglangScheduler::take_decodes(const PlanContext& context, BatchPlan& plan) {
   if (drafts_.any()) drafts_.plan(context, running_, plan);
   context.take_decodes();
+}
+
+// Mixed batches: one token for each that decodes or is still in the batch, of which their blocks
+// have taken `taken` already. Those that have finished count until a batch takes them in.
+SglangScheduler::Budget SglangScheduler::mixed_budget(TokenCount taken) const {
+  if (!own_.enable_mixed_chunk) return budget_for(0);
+  Budget budget = budget_for(seats_taken());
+  budget.set_aside = static_cast<double>(seats_taken() - taken);
+  return budget;
 }
 
 // Nothing is planned. With a step in flight the engine has its result to look at first.
@@ -204,8 +233,12 @@ void SglangScheduler::finish_decode_plan(const PlanContext& context, BatchPlan& 
   // the steps until then.
   plan.arrivals_can_join = admits || own_.scheduler_recv_interval > 1;
   if (chunked_ != kNoRequest || (admits && !waiting_.empty()) || late_prefixes_.any()) return;
+  // An eviction frees more than the step takes, so it is left to a plan of its own.
+  const KvPoolState& pool = context.kv.pool();
+  BlockCount plain = pool.free_blocks - pool.cached_blocks;
+  if (pool.cached_blocks > 0 && pool.block_tokens > 1) plain -= running_.size();
   plan.steady_steps =
-      std::min(context.steady_decodes(context.kv.pool().free_blocks), steps_to_read(context));
+      std::min(context.steady_decodes(std::max<BlockCount>(0, plain)), steps_to_read(context));
 }
 
 // Those that may be retracted, the first victim first.
@@ -276,6 +309,7 @@ bool SglangScheduler::on_leave(RequestId id) {
     batch_is_full_ = false;
     return true;
   }
+  if (!running_.contains(id)) return true;  // it has left the batch before its last token was out
   running_.remove(id);
   const bool was_in_last =
       last_was_prefill_ && (last_was_mixed_ || std::ranges::count(last_completed_, id) > 0);

@@ -18,7 +18,8 @@
 //
 // A finished request keeps its seat in the batch, and the batch its full flag, until a plan drops
 // those that are finished (filter_batch): one of decodes, or the next one behind the prefill batch
-// that the request was part of.
+// that the request was part of. With rules.skips_last_step a plan of decodes also drops those whose
+// last token is in flight (state `ending`).
 //
 // With data ranks (--enable-dp-attention) the other ranks decode while one computes prompts. Here
 // its own decodes do, too (docs/semantics.md 28).
@@ -89,6 +90,7 @@ class SglangScheduler final : public BatchScheduler {
   void plan_beside(const PlanContext& context, BatchPlan& plan, bool mixed);
   void filter_last_batch();
   void filter_running();
+  [[nodiscard]] bool drop_ending(const PlanContext& context);
   void note_plan(const PlanContext& context);
   void forget_finished();
   void put_first(RequestId last);
@@ -108,6 +110,7 @@ class SglangScheduler final : public BatchScheduler {
                   Budget& budget) const;
   void note_computed(RequestId id, TokenCount tokens, bool completes);
   void decode(const PlanContext& context, BatchPlan& plan);
+  [[nodiscard]] Budget mixed_budget(TokenCount taken) const;
   void finish_decode_plan(const PlanContext& context, BatchPlan& plan);
   void note_idle(const PlanContext& context);
   void retract(const PlanContext& context, BatchPlan& plan);
@@ -131,7 +134,8 @@ class SglangScheduler final : public BatchScheduler {
   // of decode steps before the plan in which it last looked.
   RequestList unread_;
   StepIndex last_read_ = 0;
-  RequestList running_;                    // prompt complete; in the order of the engine's batch
+  // Prompt complete; in the order of the engine's batch, which may have dropped ending ones.
+  RequestList running_;
   std::int64_t finished_ = 0;              // that are still in the batch of running requests
   TokenCount finished_output_ = 0;         // that the estimate expects of them all the same
   std::vector<Request> left_;              // since the last plan, as they were

@@ -88,8 +88,9 @@ void SglangScheduler::build_prefill_batch(const PlanContext& context, BatchPlan&
   budget.set_aside += output_for_running(context);
   continue_chunked(context, plan, budget);
   // After the last piece of a prompt one more request is tested, even if it could take no token.
-  const bool has_room = budget.chunk > 0 || !plan.chunks.empty();
+  const bool has_room = budget.chunk > 0 || !plan.chunks.empty() || own_.rules.stops_when_spent;
   if (admits && chunked_ == kNoRequest && has_room) admit_waiting(context, plan, budget);
+  context.kv.take(0);  // the batch is complete
 }
 
 // Tokens of the next piece of `request`.
@@ -154,6 +155,8 @@ void SglangScheduler::admit_waiting(const PlanContext& context, BatchPlan& plan,
   const KvPoolState& pool = context.kv.pool();
   for (RequestId id = waiting_.front(); id != kNoRequest && chunked_ == kNoRequest;
        id = waiting_.front()) {
+    const bool spent = budget.input <= 0 || budget.chunk <= 0;
+    if (own_.rules.stops_when_spent && spent && tokens_left(pool, budget.set_aside) > 0) return;
     const bool never_fits = context.requests[id].known_tokens > room(pool) - drafts_.slots();
     if (!never_fits) {
       const bool alone = seats_taken() == 0;

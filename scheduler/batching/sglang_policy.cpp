@@ -59,13 +59,14 @@ const BatchPolicy& sglang_policy() {
                  .has_data_ranks = true,
                  .drafts = true,
                  .keeps_prompt_logprobs = true,
-                 .merges_copies = true,
-                 .runs_past_max_tokens = true},
+                 .merges_copies = true},
       .allocators = {"paged"},
       .takes = {"speculative_config/method"},
       .options = sglang_rows,
       .finds_prefixes = [](const OptionBag& own,
                            bool) { return !own.get<SglangScheduling>().disable_radix_cache; },
+      .runs_past_max_tokens =
+          [](const OptionBag& own) { return !own.get<SglangScheduling>().rules.skips_last_step; },
       .prompt_tokens =
           [](const OptionBag& own) {
             return std::max<std::int64_t>(0, own.get<SglangScheduling>().chunked_prefill_size);

@@ -1,6 +1,6 @@
 #pragma once
 // What SGLang's releases do differently, most of it in how they count what a prefill batch takes
-// (managers/schedule_policy.py, PrefillAdder). As it stands here: 0.5.13 to 0.5.22; the engine sets
+// (managers/schedule_policy.py, PrefillAdder). As it stands here: 0.5.13 to 0.5.21; the engine sets
 // what others do.
 
 namespace headroom {
@@ -27,6 +27,13 @@ struct SglangRules {
   // Requests that wait keep the estimate from starting anew: since 0.5.12. Else a loop without a
   // batch is enough.
   bool idle_without_queue = true;
+  // With overlap, a row whose last token by max_new_tokens is in flight takes part in no further
+  // step, and while such rows leave, a lack of room is waited out: since 0.5.22.
+  bool skips_last_step = false;
+  // Every plan drops those that have finished, not only one of decodes: since 0.5.23.
+  bool filters_always = false;
+  // A prefill batch that has used up its tokens tests no further request: since 0.5.23.
+  bool stops_when_spent = false;
 
   bool operator==(const SglangRules&) const = default;
 };

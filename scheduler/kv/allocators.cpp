@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "scheduler/kv/contiguous.hpp"
+#include "scheduler/kv/radix.hpp"
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/named_value.hpp"
@@ -62,11 +63,23 @@ std::unique_ptr<KvAllocator> make_slots(const AllocatorInputs& inputs) {
                     .slot_prompt_similarity = own.slot_prompt_similarity});
 }
 
+std::unique_ptr<KvAllocator> make_radix(const AllocatorInputs& inputs) {
+  const PagedKvOptions& paged = inputs.paged;
+  HEADROOM_CHECK(!paged.reserve_final && !paged.sequence && paged.tier.host_blocks == 0,
+                 "a radix tree in a pool that sets aside, has windows or a second tier");
+  return std::make_unique<RadixKv>(
+      RadixKvOptions{.blocks = paged.blocks,
+                     .block_tokens = paged.block_tokens,
+                     .evicts_all = inputs.own.get<RadixOptions>().evicts_all,
+                     .drops_last_match = paged.drops_last_match});
+}
+
 const AllocatorPolicy kAllocators[] = {
     {.name = "paged",
      .doc = "blocks by reference, with a prefix cache",
      .in_blocks = true,
      .make = [](const AllocatorInputs& inputs) -> std::unique_ptr<KvAllocator> {
+       if (inputs.radix_tree) return make_radix(inputs);
        return std::make_unique<PagedKv>(inputs.paged);
      }},
     {.name = "contiguous",

@@ -17,6 +17,7 @@ namespace headroom {
 // What a pool is made of. Each allocator takes what it needs.
 struct AllocatorInputs {
   PagedKvOptions paged;
+  bool radix_tree = false;     // the prefix cache of `paged` is RadixKv's
   TokenCount tokens = 0;       // of the pool, in tokens
   std::int32_t sequences = 1;  // the most at once
   TokenCount longest = 0;      // tokens of the longest sequence

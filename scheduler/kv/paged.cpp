@@ -14,29 +14,6 @@ PrefixTree tree_of(const PagedKvOptions& options) {
                                            .keeps_chains = options.tier.host_blocks > 0});
 }
 
-// SGLang's radix tree (mem_cache/common.py): once the free blocks without content are too few for a
-// prompt, as many are evicted as it takes, and one more where blocks hold several tokens; of what
-// others may find whole leaves, which are the nodes of `tree` here.
-void evict_for_prompt(BlockCount wanted, PrefixTree& tree, FreeList& free) {
-  BlockCount emptied = free.size() - free.hashed();
-  if (emptied >= wanted) return;
-  const BlockCount end = emptied + wanted;
-  free.take(emptied, [](PrefixTree::Index, BlockCount) {});
-  while (emptied < end && free.hashed() > 0) {
-    const BlockCount first = free.front().hashed;
-    bool is_leaf = false;
-    const auto evict = [&](PrefixTree::Index owner, BlockCount blocks) {
-      is_leaf = owner != FreeList::kNobody;
-      if (is_leaf) tree.evict(owner, blocks, free);
-    };
-    const BlockCount part = std::min(first, end - emptied);
-    free.take(part, evict);
-    emptied += is_leaf ? first : part;
-    if (is_leaf && part < first) free.take(first - part, evict);
-  }
-  free.put_plain(emptied);
-}
-
 }  // namespace
 
 PagedKv::PagedKv(const PagedKvOptions& options)
@@ -56,9 +33,6 @@ PagedKv::PagedKv(const PagedKvOptions& options)
                  "a pool that sets aside has a second tier");
   HEADROOM_CHECK(!options.partial_reuse || (!options.reserve_final && !options.drops_last_match),
                  "parts of blocks in a pool that sets aside or drops what it found");
-  HEADROOM_CHECK(!options.merges_copies || (!options.reserve_final && sequence().uniform() &&
-                                            options.tier.host_blocks == 0),
-                 "merged copies in a pool that sets aside, has windows or a second tier");
   HEADROOM_CHECK(!options.forks_samples || (!options.enable_prefix_caching &&
                                             !options.reserve_final && sequence().uniform()),
                  "forks in a pool that finds, sets aside or forgets blocks");
@@ -192,9 +166,6 @@ bool PagedKv::try_grow(const KvGrowth& growth) {
     }
   }
   const std::int64_t stored = rarely(tier_.has_value()) ? tier_->counts().stored_blocks : 0;
-  if (options_.merges_copies && options_.plain_to_front && growth.is_unknown && more > 0) {
-    evict_for_prompt(more + (options_.block_tokens > 1 ? 1 : 0), tree_, free_);
-  }
   take_blocks(loaded + every(more) - taken_over + beside.take);
   if (tier_) traffic_.stored_blocks += tier_->counts().stored_blocks - stored;
   holder.blocks += cached + more;
@@ -327,22 +298,8 @@ void PagedKv::lengthen_path(Holder& holder, const Request& request, BlockCount b
                             bool private_too) {
   if (blocks <= holder.path.blocks || !keeps_every_) return;
   if (!private_too && request.prefix.empty() && request.output_segment == 0) return;
-  if (rarely(options_.merges_copies)) merge_path(holder, request, blocks);
   const RequestBlocks next(request, options_.block_tokens, holder.path.blocks, blocks);
   tree_.extend(holder.path, next, private_too, free_);
-}
-
-// What others have made known of its first `blocks` meanwhile takes the place of its own blocks.
-void PagedKv::merge_path(Holder& holder, const Request& request, BlockCount blocks) {
-  PrefixTree::Match& known = lookup_.match;
-  lookup_.id = kNoRequest;
-  tree_.match(RequestBlocks(request, options_.block_tokens, 0, blocks), known);
-  const BlockCount copies = known.blocks - holder.path.blocks;
-  if (copies <= 0) return;
-  const PrefixTree::Path path = tree_.hold(known, known.blocks, free_);
-  tree_.release(holder.path, false, free_);  // which the new path begins with
-  holder.path = path;
-  free_.put_plain(copies);
 }
 
 void PagedKv::take(BlockCount blocks) {

@@ -54,10 +54,6 @@ struct PagedKvOptions {
   // blocks of the second tier.
   bool partial_reuse = false;
   bool copy_on_partial_reuse = true;
-  // Blocks whose content another one has already are given up for that when they become known
-  // (SGLang: cache_unfinished_req). False: they are kept as its copies. Without a tier, windows and
-  // reserve_final.
-  bool merges_copies = false;
   // Answers to one prompt share its blocks (SampleForks). Only without prefix caching, windows and
   // reserve_final.
   bool forks_samples = false;
@@ -134,7 +130,6 @@ class PagedKv final : public KvAllocator, private KvWindows {
   void empty_cache_for(const KvGrowth& growth);
   [[nodiscard]] bool grow_answer(Holder& holder, const KvGrowth& growth);
   void lengthen_path(Holder& holder, const Request& request, BlockCount blocks, bool private_too);
-  void merge_path(Holder& holder, const Request& request, BlockCount blocks);
   void release_path(RequestId id, const Request& request, TokenCount held_tokens,
                     TokenCount named_tokens, KvRelease how);
   void release_prompt(const Holder& holder, const Request& request, TokenCount held_tokens);

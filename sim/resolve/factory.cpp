@@ -120,7 +120,7 @@ std::unique_ptr<KvAllocator> make_allocator(const Resolved& resolved, const Memo
     paged.partial_reuse = sharing.partial;
     paged.copy_on_partial_reuse = sharing.by_copy;
   }
-  paged.merges_copies = policy.traits.merges_copies && paged.enable_prefix_caching;
+  inputs.radix_tree = policy.traits.merges_copies && paged.enable_prefix_caching;
   paged.drops_last_match = policy.traits.drafter_drops_match && drafter_has_kv(e.speculative);
   // Of longer blocks a match ends within one, but rarely at the end of it.
   if (resolved.rounds.pairs_tokens && paged.block_tokens == 1) paged.drops_last_match = true;

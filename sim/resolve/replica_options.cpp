@@ -90,8 +90,9 @@ ReplicaOptions replica_options(const Resolved& resolved) {
                                 ? 1
                                 : static_cast<std::int32_t>(resolved.sharding.pipeline);
   options.single_step = resolved.scenario.run.single_step;
-  options.knows_last_steps = !resolved.scheduler->traits.runs_past_max_tokens;
   const BatchPolicy& policy = *resolved.scheduler;
+  options.knows_last_steps =
+      policy.runs_past_max_tokens == nullptr || !policy.runs_past_max_tokens(e.own);
   options.cancels_running = !policy.traits.whole_batches;
   options.responds_at_end = policy.streams != nullptr && !policy.streams(e.own);
   options.restart_ns = ns_from_seconds(*e.restart_s);

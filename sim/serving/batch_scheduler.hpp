@@ -48,7 +48,8 @@ struct BatchPlan {
   std::vector<RequestId> preempted;  // in the order of preemption
   std::vector<RequestId> swapped;    // of these, those whose KV went to the host
   std::vector<RequestId> rejected;   // waiting requests that will never be served; they leave now
-  // The decoding sequences pause while this step runs its chunks (prefill-first engines).
+  // The decoding sequences pause while this step runs its chunks (prefill-first engines); without
+  // chunks there is no step, and a plan again when the step in flight has ended.
   bool decodes_pause = false;
   // Data ranks: in the price of a rank that computes prompts its decoding sequences do not count.
   bool prompts_alone = false;

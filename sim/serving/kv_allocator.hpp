@@ -133,8 +133,9 @@ class KvAllocator {
   }
 
   // Tokens of the longest cached prefix of `request`, at most known_tokens - 1, those in a second
-  // tier included; 0 for one that wants log-probabilities of its prompt. Changes nothing. Of one
-  // that holds blocks before its admission, for KV that has come from another replica: all but one.
+  // tier included; 0 for one that wants log-probabilities of its prompt. Changes nothing, but may
+  // count as a use of what it finds, unless `id` is kNoRequest. Of one that holds blocks before its
+  // admission, for KV that has come from another replica: all but one.
   [[nodiscard]] virtual TokenCount cached_prefix(RequestId id, const Request& request) const = 0;
 
   // Makes `growth.id` hold growth.hold_tokens. All or nothing: on false no request holds more or

@@ -31,8 +31,10 @@ StepPlans::Planned StepPlans::plan(TimeNs now_ns) {
     return plan_.failure == PlanFailure::out_of_cells ? Planned::batch_dies : Planned::engine_dies;
   }
   const bool pause = plan_.decodes_pause;
-  HEADROOM_CHECK(mostly(!pause) || (!plan_.chunks.empty() && core_.sums.ghosts() == 0),
-                 "decodes pause for chunks, and not in a static batch");
+  HEADROOM_CHECK(
+      mostly(!pause) || ((!plan_.chunks.empty() || core_.time.planned() > core_.time.completed()) &&
+                         core_.sums.ghosts() == 0),
+      "decodes pause for chunks or a step in flight, and not in a static batch");
   const std::int64_t rows = rarely(pause) ? 0 : core_.sums.decodes().size();
   if (rarely(rows == 0) && plan_.chunks.empty()) {
     if (core_.features.any(Features::told_plans) && !plan_.preempted.empty())

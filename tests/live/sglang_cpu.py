@@ -4,6 +4,9 @@ The allocator's own alloc_extend_naive() says what the first one does.
 """
 
 
+import dataclasses
+
+
 def _import_paged():
     from sglang.srt.mem_cache.allocator import paged
     return paged
@@ -38,15 +41,57 @@ def install():
         out_indices.copy_(last_loc + 1)
         out_indices[new] = free_pages[: int(new.sum())] * page_size
 
+    if not hasattr(paged, "alloc_extend_kernel"):
+        return
     paged.alloc_extend_kernel = _Kernel(extend)
     paged.alloc_decode_kernel = _Kernel(decode)
     torch.set_num_threads(1)
 
 
-def set_attention_backend(name):
-    """The one whose helpers are written in torch."""
-    from sglang.srt.runtime_context import get_flags
-    get_flags().attn.backend = name
+def _defaults(cls):
+    """The options of a release, without what a start-up reads from a model and a GPU."""
+    args = object.__new__(cls)
+    for field in dataclasses.fields(cls):
+        if field.default is not dataclasses.MISSING:
+            value = field.default
+        elif field.default_factory is not dataclasses.MISSING:
+            value = field.default_factory()
+        else:
+            value = None
+        object.__setattr__(args, field.name, value)
+    return args
+
+
+def publish(options):
+    """Makes them the process's options. The attention backend's helpers are written in torch."""
+    from sglang.srt import runtime_context, server_args
+    if dataclasses.is_dataclass(server_args.ServerArgs):
+        args = _defaults(server_args.ServerArgs)
+        for name, value in options.items():
+            object.__setattr__(args, name, value)
+        server_args.set_global_server_args_for_scheduler(args)
+        runtime_context.get_flags().attn.backend = args.attention_backend
+        return args
+    args = server_args.ServerArgs(model_path="none", **options)
+    runtime_context.get_context().set_server_args(args)
+    ranks = {name: 0 for name in ("pp_rank", "attn_tp_rank", "attn_cp_rank", "tp_rank", "dp_rank")}
+    runtime_context.get_parallel().override_permanently(**ranks)
+    return args
+
+
+def make_cache(params):
+    """As mem_cache/registry.py, default_radix_cache_factory, chooses it."""
+    try:
+        from sglang.srt.mem_cache.chunk_cache import ChunkCache
+    except ImportError:  # since 0.5.21
+        from sglang.srt.mem_cache.unified_cache.component_type import ComponentType
+        from sglang.srt.mem_cache.unified_radix_cache import UnifiedRadixCache
+        params.tree_components = (ComponentType.FULL,)
+        params.tree_core_backend = "python"  # the other needs its own torch
+        return UnifiedRadixCache(params)
+    from sglang.srt.mem_cache.radix_cache import RadixCache
+    chunks_only = params.disable and params.chunked_prefill_size is not None
+    return (ChunkCache if chunks_only else RadixCache)(params)
 
 
 def no_disaggregation():

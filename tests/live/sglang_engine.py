@@ -20,11 +20,8 @@ from sglang.srt.mem_cache.allocator import (  # noqa: E402
     TokenToKVPoolAllocator,
 )
 from sglang.srt.mem_cache.cache_init_params import CacheInitParams  # noqa: E402
-from sglang.srt.mem_cache.chunk_cache import ChunkCache  # noqa: E402
 from sglang.srt.mem_cache.memory_pool import ReqToTokenPool  # noqa: E402
-from sglang.srt.mem_cache.radix_cache import RadixCache  # noqa: E402
 from sglang.srt.sampling.sampling_params import SamplingParams  # noqa: E402
-from sglang.srt.server_args import ServerArgs, set_global_server_args_for_scheduler  # noqa: E402
 from sglang.srt.speculative.spec_info import SpeculativeAlgorithm  # noqa: E402
 
 END = 1  # the token that ends an answer
@@ -44,18 +41,9 @@ class Quiet:
         return lambda *args, **kwargs: None
 
 
-def _server_args(s):
-    """The options' defaults, without what a start-up reads from a model and a GPU."""
-    args = object.__new__(ServerArgs)
-    for field in dataclasses.fields(ServerArgs):
-        if field.default is not dataclasses.MISSING:
-            value = field.default
-        elif field.default_factory is not dataclasses.MISSING:
-            value = field.default_factory()
-        else:
-            value = None
-        object.__setattr__(args, field.name, value)
-    values = dict(
+def _options(s):
+    """As a start-up would have resolved them."""
+    return dict(
         device="cpu", attention_backend="torch_native", page_size=s.page_size,
         chunked_prefill_size=s.chunked_prefill_size, max_prefill_tokens=s.max_prefill_tokens,
         max_running_requests=s.max_running_requests, schedule_policy=s.schedule_policy,
@@ -63,9 +51,6 @@ def _server_args(s):
         schedule_conservativeness=s.schedule_conservativeness,
         enable_mixed_chunk=s.mixed_chunk, disable_radix_cache=not s.radix_cache,
         disable_overlap_schedule=not s.overlap)
-    for name, value in values.items():
-        object.__setattr__(args, name, value)
-    return args
 
 
 class Driver(Scheduler):
@@ -93,10 +78,7 @@ class Driver(Scheduler):
         return None
 
     def _set_options(self, s):
-        args = _server_args(s)
-        set_global_server_args_for_scheduler(args)
-        sglang_cpu.set_attention_backend(args.attention_backend)
-        self.server_args = args
+        self.server_args = sglang_cpu.publish(_options(s))
         self.schedule_policy = s.schedule_policy
         self.enable_overlap = s.overlap
         self.page_size = s.page_size
@@ -108,12 +90,15 @@ class Driver(Scheduler):
         self.is_generation = True
         self.spec_algorithm = SpeculativeAlgorithm.from_string(None)
         self.model_config = Quiet(vocab_size=VOCABULARY, is_encoder_decoder=False,
-                                  is_multimodal=False, think_end_id=None, hf_config=Quiet())
+                                  is_multimodal=False, think_end_id=None, think_end_ids=None,
+                                  self_opened_think_start_ids=None, hf_config=Quiet())
         self.chunked_prefill_size = s.chunked_prefill_size if s.chunked_prefill_size > 0 else None
         self.is_mixed_chunk = s.mixed_chunk and self.chunked_prefill_size is not None
         self.disaggregation_mode = sglang_cpu.no_disaggregation()
         self.priority_scheduling_preemption_threshold = 0
         self.max_prefill_bs = 0
+        self._prefill_decode_interval_remaining = self.prefill_decode_interval = 0
+        self.kv_shard_widening = 1
 
     def _make_cache(self, s):
         kv = Quiet()
@@ -129,9 +114,7 @@ class Driver(Scheduler):
             disable=not s.radix_cache, req_to_token_pool=self.req_to_token_pool,
             token_to_kv_pool_allocator=self.token_to_kv_pool_allocator, page_size=s.page_size,
             chunked_prefill_size=self.chunked_prefill_size)
-        # mem_cache/registry.py, default_radix_cache_factory.
-        chunks_only = not s.radix_cache and self.chunked_prefill_size is not None
-        self.tree_cache = (ChunkCache if chunks_only else RadixCache)(params)
+        self.tree_cache = sglang_cpu.make_cache(params)
 
     def _make_parts(self):
         self.grammar_manager = Quiet(grammar_queue=[])
@@ -143,8 +126,12 @@ class Driver(Scheduler):
         self.ipc_channels = Quiet(send_to_tokenizer=Quiet())
         self.tp_worker = Quiet(model_runner=Quiet(prefill_aware_swa=False))
         self.dp_attn_adapter = Quiet(
-            maybe_prepare_mlp_sync_batch=lambda batch, need_sync=None: batch)
+            maybe_prepare_mlp_sync_batch=lambda batch, need_sync=None: batch,
+            maybe_convert_decode_to_extend=lambda batch: batch)
         self.ps = Quiet(pp_size=1)
+        self.ngram_embedding_manager = Quiet(
+            prepare_for_forward=lambda batch, **kwargs: batch)
+        self.load_publisher = Quiet()
         self.request_receiver = Quiet(recv_requests=self.arrivals)
         self.init_running_status()
         self.chunked_req = None
@@ -153,7 +140,7 @@ class Driver(Scheduler):
 
     # What the loops call.
 
-    def arrivals(self):
+    def arrivals(self, local_reqs=()):
         self.loops += 1
         if self.loops > LONGEST_PLAY:
             raise RuntimeError("too many steps")
@@ -170,9 +157,11 @@ class Driver(Scheduler):
             self.init_req_max_new_tokens(req)
             self._add_request_to_queue(req)
 
-    def get_next_batch_to_run(self):
+    def get_next_batch_to_run(self, **batches):
         self.retracted = []
-        batch = super().get_next_batch_to_run()
+        planned = super().get_next_batch_to_run(**batches)
+        # Since 0.5.20 with the batch that goes on running.
+        batch = planned.batch_to_run if batches else planned
         rows = sorted(_rows(batch)) if batch else []
         self.entered -= set(self.retracted)
         admitted = sorted({row[0] for row in rows} - self.entered)
@@ -180,14 +169,23 @@ class Driver(Scheduler):
         if rows or self.retracted:
             self.steps.append([self.now, rows, admitted, sorted(self.retracted),
                                self.free_pages()])
-        return batch
+        return planned
 
     def update_running_batch(self, batch):
-        before = [req for req in batch.reqs if not req.finished()]
-        batch = super().update_running_batch(batch)
-        left = set(map(id, before)) - set(map(id, batch.reqs))
-        self.retracted = [int(req.rid) for req in before if id(req) in left]
-        return batch
+        retract_decode = batch.retract_decode
+
+        def watched(*args):
+            before = list(batch.reqs)
+            result = retract_decode(*args)
+            left = set(map(id, before)) - set(map(id, batch.reqs))
+            self.retracted = [int(req.rid) for req in before if id(req) in left]
+            return result
+
+        batch.retract_decode = watched
+        try:
+            return super().update_running_batch(batch)
+        finally:
+            del batch.retract_decode
 
     def run_batch(self, batch, pp_proxy_tensors=None):
         self.idle_loops = 0
@@ -231,6 +229,12 @@ class Driver(Scheduler):
     def publish_load_snapshot(self, force=False):
         pass
 
+    def _record_step_counters(self, batch, result):
+        pass
+
+    def _poll_timeout_aborts(self):
+        return []
+
     def maybe_send_health_check_signal(self):
         pass
 
@@ -254,9 +258,11 @@ def _rows(batch):
         decoding = set(map(id, batch.decoding_reqs))
     for req in batch.reqs:
         if id(req) in decoding:
-            yield [int(req.rid), req.kv_committed_len - 1, 1]
-        else:
+            yield [int(req.rid), getattr(req, "kv", req).kv_committed_len - 1, 1]
+        elif hasattr(req, "extend_range"):
             yield [int(req.rid), req.extend_range.start, req.extend_range.length]
+        else:  # since 0.5.20
+            yield [int(req.rid), req.prefix_len, req.extend_len]
 
 
 def make_request(s, index):

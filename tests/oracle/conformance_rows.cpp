@@ -20,6 +20,7 @@
 #include "scheduler/batching/vllm_v0.hpp"
 #include "scheduler/kv/contiguous.hpp"
 #include "scheduler/kv/paged.hpp"
+#include "scheduler/kv/radix.hpp"
 #include "scheduler/kv/slots.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/serving/rank_pools.hpp"
@@ -114,6 +115,20 @@ std::vector<Pool> growing_pools() {
     pools.push_back(paged(block, true, false, false));
   }
   return pools;
+}
+
+Pool radix(std::int32_t block, bool evicts_all) {
+  return {
+      fmt::format("kv_allocator=paged block_size={} enable_prefix_caching=true ", block), true,
+      false, [=](const EngineSize& size) {
+        return std::make_unique<RadixKv>(RadixKvOptions{
+            .blocks = size.pool_tokens / block, .block_tokens = block, .evicts_all = evicts_all});
+      }};
+}
+
+std::vector<Pool> radix_pools() {
+  return {paged(1, false, true, false), paged(16, false, true, false), radix(1, true),
+          radix(16, false)};
 }
 
 Pool contiguous(const std::string& placement, Placement rule, bool compaction) {
@@ -404,8 +419,8 @@ std::vector<ConformanceRow> all_rows() {
   add_rows(rows, growing_policies(), growing_pools());
   add_rows(rows, trtllm_policies(), growing_pools());
   add_rows(rows, balanced_policies(), on_ranks(3, {growing_pools().back()}));
-  add_rows(rows, sglang_policies(), growing_pools());
-  add_rows(rows, sglang_policies(), on_ranks(3, {growing_pools().front(), growing_pools().back()}));
+  add_rows(rows, sglang_policies(), radix_pools());
+  add_rows(rows, sglang_policies(), on_ranks(3, {radix_pools().front(), radix_pools().back()}));
   add_rows(rows, tgi_policies(), reserving_pools());
   add_rows(rows, tgi_policies(), sharing_reserving_pools());
   add_rows(rows, {{"kv_reservation=max_tokens ", "orca"}}, reserving_pools());

@@ -69,11 +69,14 @@ struct Budget {
   TokenCount seats = 0;
 };
 
-// All that decode, those whose max_tokens are in flight too: this engine looks at what is out.
+// All that decode. Releases that look at what is out have those whose max_tokens are in flight,
+// too.
 std::vector<std::size_t> all_decoding(const NaiveState& state) {
   std::vector<std::size_t> requests;
   for (const std::size_t request : state.running) {
-    if (state.sequences[request].decodes) requests.push_back(request);
+    const Sequence& seq = state.sequences[request];
+    const bool skips = state.scenario.sglang_rules.skips_last_step && seq.is_ending();
+    if (seq.decodes && !skips) requests.push_back(request);
   }
   return requests;
 }
@@ -96,6 +99,17 @@ bool drop_finished(NaiveState& state) {
   const auto dropped = std::erase_if(
       memory.batch, [&state](std::size_t request) { return state.sequences[request].left; });
   if (dropped > 0 || memory.batch.empty()) memory.batch_is_full = false;
+  return dropped > 0;
+}
+
+// _reqs_finishing_inflight; whether there were any.
+bool drop_ending(NaiveState& state) {
+  SglangMemory& memory = state.sglang;
+  if (!state.scenario.sglang_rules.skips_last_step) return false;
+  const auto dropped = std::erase_if(memory.batch, [&state](std::size_t request) {
+    return !state.sequences[request].left && state.sequences[request].is_ending();
+  });
+  if (dropped > 0) memory.batch_is_full = false;
   return dropped > 0;
 }
 
@@ -217,8 +231,11 @@ std::vector<PlannedRow> prefill_batch(NaiveState& state, bool beside) {
   for (const std::size_t request : state.running) {
     if (!state.sequences[request].decodes) return rows;
   }
-  if (rows.empty() && budget.chunk <= 0) return rows;  // the decodes beside it use it up
+  const bool stops = state.scenario.sglang_rules.stops_when_spent;
+  // The decodes beside it use it up.
+  if (!stops && rows.empty() && budget.chunk <= 0) return rows;
   while (!was_full && !state.waiting.empty()) {
+    if (stops && budget.total > 0 && (budget.input <= 0 || budget.chunk <= 0)) break;
     const std::size_t request = next_waiting(state);
     if (can_never_run(state, state.sequences[request])) {
       state.reject(request);
@@ -289,6 +306,7 @@ void take(NaiveState& state, const std::vector<std::size_t>& decodes,
 
 std::vector<PlannedRow> plan_sglang(NaiveState& state) {
   join_last_batch(state);
+  if (state.scenario.sglang_rules.filters_always) drop_finished(state);
   SglangMemory& memory = state.sglang;
   const bool mixed = state.scenario.mixed_chunk && !all_decoding(state).empty();
   const bool short_of_room = lacks_for_decodes(state) > state.blocks.free_blocks();
@@ -301,6 +319,7 @@ std::vector<PlannedRow> plan_sglang(NaiveState& state) {
   if (!rows.empty()) {
     for (const PlannedRow& planned : rows) memory.last.push_back(planned.row.request);
     take(state, decodes, rows);
+    if (state.scenario.mixed_chunk) drop_ending(state);
     for (const std::size_t request : memory.batch) {
       if (mixed) memory.last.push_back(request);
     }
@@ -311,6 +330,7 @@ std::vector<PlannedRow> plan_sglang(NaiveState& state) {
     return rows;
   }
   const bool dropped = drop_finished(state);
+  if (drop_ending(state) && short_of_room && !state.scenario.decodes_go_on) return rows;
   if (short_of_room) retract(state);
   take(state, all_decoding(state), rows);
   if (rows.empty() && (short_of_room || dropped)) state.wake_up = state.now;

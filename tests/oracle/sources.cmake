@@ -11,6 +11,7 @@ list(APPEND ORACLE_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/oracle_memory_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/placement_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/production_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/radix_cache_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/radix_pool_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/recorder_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/recursions_test.cpp

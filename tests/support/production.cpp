@@ -128,8 +128,7 @@ std::unique_ptr<KvAllocator> make_allocator(const oracle::Scenario& s) {
   return std::make_unique<PagedKv>(PagedKvOptions{.blocks = s.kv_blocks,
                                                   .block_tokens = narrow(s.block_size),
                                                   .enable_prefix_caching = s.prefix_caching,
-                                                  .reserve_final = sets_aside,
-                                                  .merges_copies = policy.traits.merges_copies});
+                                                  .reserve_final = sets_aside});
 }
 
 // The largest step a policy may plan.
@@ -158,7 +157,8 @@ ReplicaParts make_parts(const oracle::Scenario& s, const ProductionOptions& opti
   parts.options.max_sequences = s.max_num_seqs;
   parts.options.max_step_tokens = max_step_tokens(s);
   parts.options.pipeline_depth = s.depth;
-  parts.options.knows_last_steps = !policy_of(s).traits.runs_past_max_tokens;
+  const auto runs_past = policy_of(s).runs_past_max_tokens;
+  parts.options.knows_last_steps = runs_past == nullptr || !runs_past(scheduler_options(s).own);
   parts.options.single_step = options.single_step;
   parts.options.responds_at_end = s.responds_at_end;
   parts.options.api_server = s.api_server;

@@ -12,7 +12,7 @@ struct SglangRule {
   bool SglangRules::*field;
 };
 
-inline constexpr std::array<SglangRule, 9> kSglangRules{{
+inline constexpr std::array<SglangRule, 12> kSglangRules{{
     {"counts_pages", &SglangRules::counts_pages},
     {"pieces_leave_output", &SglangRules::pieces_leave_output},
     {"expects_rest", &SglangRules::expects_rest},
@@ -22,6 +22,9 @@ inline constexpr std::array<SglangRule, 9> kSglangRules{{
     {"clips_in_pages", &SglangRules::clips_in_pages},
     {"limits_pieces", &SglangRules::limits_pieces},
     {"idle_without_queue", &SglangRules::idle_without_queue},
+    {"skips_last_step", &SglangRules::skips_last_step},
+    {"filters_always", &SglangRules::filters_always},
+    {"stops_when_spent", &SglangRules::stops_when_spent},
 }};
 
 }  // namespace headroom::oracle

@@ -195,6 +195,7 @@ void resolve_sglang(EngineResolver& r) {
   auto& scheduling = r.own<SglangScheduling>();
   if (s.version < kSglangRetractsLess) scheduling.retraction_headroom = kRetractDecodeSteps;
   scheduling.rules = sglang_rules(release);
+  r.own<RadixOptions>() = sglang_radix(release);
   if (s.sharding.data > 1) scheduling.conservativeness_factor = kConservativenessOfRanks;
   const std::string& order = scheduling.schedule_policy;
   if (scheduling.disable_radix_cache && (order == "lpm" || order == "dfs-weight")) {

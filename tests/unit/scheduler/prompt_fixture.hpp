@@ -1,5 +1,5 @@
 #pragma once
-// Requests with named texts, given to a paged pool without an engine around it.
+// Requests with named texts, given to a pool without an engine around it.
 
 #include <catch2/catch.hpp>
 #include <cstdint>
@@ -30,7 +30,7 @@ struct Prompt {
 };
 
 // Admits the whole of what is known in one chunk and returns its hit; -1 = refused.
-inline TokenCount try_admit(PagedKv& kv, RequestId id, const Prompt& prompt) {
+inline TokenCount try_admit(KvAllocator& kv, RequestId id, const Prompt& prompt) {
   const TokenCount cached = kv.cached_prefix(id, prompt.request);
   const bool fits = kv.try_grow({.id = id,
                                  .request = &prompt.request,
@@ -40,13 +40,13 @@ inline TokenCount try_admit(PagedKv& kv, RequestId id, const Prompt& prompt) {
 }
 
 // The same where it must fit.
-inline TokenCount admit(PagedKv& kv, RequestId id, const Prompt& prompt) {
+inline TokenCount admit(KvAllocator& kv, RequestId id, const Prompt& prompt) {
   const TokenCount cached = try_admit(kv, id, prompt);
   REQUIRE(cached >= 0);
   return cached;
 }
 
-inline void finish(PagedKv& kv, RequestId id, const Prompt& prompt, TokenCount held) {
+inline void finish(KvAllocator& kv, RequestId id, const Prompt& prompt, TokenCount held) {
   kv.release(id, prompt.request, held, KvRelease::finished);
 }
 

@@ -11,6 +11,7 @@
 
 #include "scheduler/batching/sglang.hpp"
 #include "scheduler/kv/paged.hpp"
+#include "scheduler/kv/radix.hpp"
 #include "tests/support/policy_run.hpp"
 
 namespace headroom::sglang_drafts_test {
@@ -38,10 +39,17 @@ struct Engine {
     PagedKvOptions pool;
     pool.blocks = tokens;
     pool.block_tokens = 1;
-    pool.enable_prefix_caching = pool.merges_copies = pool.drops_last_match = caching;
+    pool.enable_prefix_caching = pool.drops_last_match = caching;
     test::PolicySetup setup;
     setup.scheduler = std::make_unique<SglangScheduler>(options);
-    setup.kv = std::make_unique<PagedKv>(pool);
+    if (pool.enable_prefix_caching) {
+      setup.kv =
+          std::make_unique<RadixKv>(RadixKvOptions{.blocks = pool.blocks,
+                                                   .block_tokens = pool.block_tokens,
+                                                   .drops_last_match = pool.drops_last_match});
+    } else {
+      setup.kv = std::make_unique<PagedKv>(pool);
+    }
     setup.options.acceptance = DraftAcceptance(7, rates);
     setup.options.verified_tokens = verified;
     setup.options.slots_ahead = slots;

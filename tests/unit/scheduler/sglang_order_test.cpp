@@ -11,6 +11,7 @@
 
 #include "scheduler/batching/sglang.hpp"
 #include "scheduler/kv/paged.hpp"
+#include "scheduler/kv/radix.hpp"
 #include "tests/support/policy_run.hpp"
 
 namespace headroom::sglang_order_test {
@@ -166,13 +167,20 @@ TEST_CASE("sglang: jumps, single steps and random cuts agree, for all orders and
       PagedKvOptions pool;
       pool.block_tokens = setting == 1 || setting == 11 ? 4 : 1;
       pool.blocks = (setting / 8 == 0 ? 80 : 160) / pool.block_tokens;
-      pool.enable_prefix_caching = pool.merges_copies = setting % 3 != 1;
+      pool.enable_prefix_caching = setting % 3 != 1;
       options.finds_prefixes = pool.enable_prefix_caching;
       options.pipeline_depth = setting / 2 % 2 + 1;
       const auto make = [&] {
         test::PolicySetup setup;
         setup.scheduler = std::make_unique<SglangScheduler>(options);
-        setup.kv = std::make_unique<PagedKv>(pool);
+        if (pool.enable_prefix_caching) {
+          setup.kv =
+              std::make_unique<RadixKv>(RadixKvOptions{.blocks = pool.blocks,
+                                                       .block_tokens = pool.block_tokens,
+                                                       .drops_last_match = pool.drops_last_match});
+        } else {
+          setup.kv = std::make_unique<PagedKv>(pool);
+        }
         setup.options.pipeline_depth = options.pipeline_depth;
         setup.options.knows_last_steps = false;
         return setup;

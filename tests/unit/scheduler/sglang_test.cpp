@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "scheduler/kv/paged.hpp"
+#include "scheduler/kv/radix.hpp"
 #include "tests/support/policy_run.hpp"
 
 namespace headroom::sglang_test {
@@ -37,10 +38,17 @@ struct Engine {
     PagedKvOptions pool;
     pool.blocks = tokens / page;
     pool.block_tokens = page;
-    pool.enable_prefix_caching = pool.merges_copies = caching;
+    pool.enable_prefix_caching = caching;
     test::PolicySetup setup;
     setup.scheduler = std::make_unique<SglangScheduler>(options);
-    setup.kv = std::make_unique<PagedKv>(pool);
+    if (pool.enable_prefix_caching) {
+      setup.kv =
+          std::make_unique<RadixKv>(RadixKvOptions{.blocks = pool.blocks,
+                                                   .block_tokens = pool.block_tokens,
+                                                   .drops_last_match = pool.drops_last_match});
+    } else {
+      setup.kv = std::make_unique<PagedKv>(pool);
+    }
     setup.options.pipeline_depth = depth;
     setup.options.knows_last_steps = false;
     return setup;
