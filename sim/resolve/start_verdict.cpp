@@ -63,6 +63,12 @@ MemoryBudget least_pool(const MemoryBudget& budget) {
   return least;
 }
 
+std::int64_t certain_length(const StartupFailure& failure) {
+  constexpr std::int64_t kBlock = 16;
+  const double feasible = static_cast<double>(failure.largest_feasible_max_model_len);
+  return static_cast<std::int64_t>(feasible * (1 - kPoolError)) / kBlock * kBlock;
+}
+
 StartVerdict start_verdict(const Resolved& resolved, const MemoryBudget& budget) {
   if (budget.failure) return StartVerdict::does_not_start;
   if (!missing_support(resolved).empty()) return StartVerdict::may_not_start;

@@ -20,6 +20,10 @@ inline constexpr double kPoolError = 0.10;
 // the user gives its bytes or blocks.
 [[nodiscard]] bool sizes_its_pool(const Resolved& resolved);
 
+// Of an engine that fails because a request of the longest length does not fit: a length that does
+// for certain, in whole blocks of 16 tokens; 0: of another failure, or none does.
+[[nodiscard]] std::int64_t certain_length(const StartupFailure& failure);
+
 // The pool that is certain: `budget` with kPoolError less of it.
 [[nodiscard]] MemoryBudget least_pool(const MemoryBudget& budget);
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "hardware/llm/dtype.hpp"
+#include "sim/resolve/start_verdict.hpp"
 #include "sim/scenario/option_value.hpp"
 
 namespace headroom {
@@ -109,11 +110,9 @@ class Candidates {
     if (lowers != (needed < from.get<std::int64_t>())) return;
     // Where the length keeps the engine from starting, as much of it as surely fits is the smaller
     // change.
-    constexpr std::int64_t kPage = 16;
     const auto& failure = run_.budget.failure;
-    const std::int64_t feasible =
-        lowers && failure ? failure->largest_feasible_max_model_len * 9 / 10 / kPage * kPage : 0;
-    add(fix.pointer, std::max(needed, feasible), fix.cost, fix.text);
+    const std::int64_t certain = lowers && failure ? certain_length(*failure) : 0;
+    add(fix.pointer, std::max(needed, certain), fix.cost, fix.text);
   }
 
   void add_ladder(const FixCandidate& fix) {

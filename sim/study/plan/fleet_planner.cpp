@@ -64,8 +64,12 @@ class Planner {
   void bound_all() {
     in_parallel(result_.fleets.size(), options_.threads, [&](std::size_t i) {
       PlannedFleet& fleet = result_.fleets[i];
-      fleet.bounds =
-          plan_bounds(plan_, fleet.candidate, result_.traffic[fleet.candidate.model], catalog_);
+      const PlanTraffic& traffic = result_.traffic[fleet.candidate.model];
+      fleet.bounds = plan_bounds(plan_, fleet.candidate, traffic, catalog_);
+      if (fleet.bounds.fitting_length > 0) {
+        fleet.candidate.max_model_len = fleet.bounds.fitting_length;
+        fleet.bounds = plan_bounds(plan_, fleet.candidate, traffic, catalog_);
+      }
       fleet.fate = fleet.bounds.fate;
       fleet.reason = fleet.bounds.reason;
     });

@@ -8,6 +8,7 @@
 
 #include "sim/resolve/factory.hpp"
 #include "sim/resolve/parallel.hpp"
+#include "sim/resolve/start_verdict.hpp"
 #include "sim/resolve/startup_budget.hpp"
 #include "sim/study/plan/plan_targets.hpp"
 
@@ -118,6 +119,10 @@ class Bounding {
     resolved_ = std::move(system.resolved);
     const MemoryBudget& budget = system.budget;
     if (budget.failure) {
+      const bool is_given = plan_.engines[candidate_.engine].contains("max_model_len");
+      const std::int64_t certain = certain_length(*budget.failure);
+      const bool fits = certain >= traffic_.longest && candidate_.max_model_len == 0;
+      if (!is_given && fits) bounds_.fitting_length = certain;
       return left_out(PlanFate::memory,
                       fmt::format("does not start ({}): {}", name_of(budget.failure->stage),
                                   budget.failure->message));

@@ -56,6 +56,9 @@ struct PlanBounds {
   StepBalance balance;
   std::int64_t least_replicas = 1;  // by the balance of steps; the search begins here
   double restart_s = 0;             // of one replica, until it serves again
+  // With fate `memory`: a max_model_len with which the engine starts and serves the traffic, which
+  // neither plan nor engine asks to be longer; 0: there is none.
+  std::int64_t fitting_length = 0;
 };
 
 // `traffic`: all that the fleet is to serve. ConfigError only for what is wrong with the plan

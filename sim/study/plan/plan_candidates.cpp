@@ -83,6 +83,7 @@ std::string candidate_name(const FleetPlanFile& plan, const PlanCandidate& candi
   if (instance.name != instance.device) name += fmt::format(" ({})", instance.name);
   const std::string version = text_of(engine, "version");
   name += fmt::format(", {}{}{}", text_of(engine, "name"), version.empty() ? "" : " ", version);
+  if (candidate.max_model_len > 0) name += fmt::format(", {} tokens", candidate.max_model_len);
   if (plan.environments.size() > 1) {
     name += fmt::format(", {}", text_of(plan.environments[candidate.environment], "name"));
   }
@@ -134,6 +135,7 @@ Json case_json(const FleetPlanFile& plan, const PlanCandidate& candidate, const 
   if (candidate.tensor_parallel > 1) {
     json["engine"]["tensor_parallel_size"] = candidate.tensor_parallel;
   }
+  if (candidate.max_model_len > 0) json["engine"]["max_model_len"] = candidate.max_model_len;
   if (one.slower > 0) {
     json["cost"] = {{"clock_share", 1 / (1 + one.slower)},
                     {"bandwidth_share", 1 / (1 + one.slower)}};

@@ -19,6 +19,9 @@ struct PlanCandidate {
   std::size_t engine = 0;
   std::size_t environment = 0;
   std::int64_t tensor_parallel = 1;
+  // Where the model's own length does not fit into the KV pool and the traffic needs less of it; 0:
+  // the engine's default.
+  std::int64_t max_model_len = 0;
 };
 
 // Models outermost, splits innermost. ConfigError: a name that the catalog does not have, or no

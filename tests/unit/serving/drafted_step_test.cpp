@@ -19,7 +19,7 @@ ReplicaOptions speculating() {
 struct OneRow {
   ReplicaOptions options = speculating();
   PagedKv kv{PagedKvOptions{.blocks = 10, .block_tokens = 16}};
-  ReplicaCore core{options, kv, std::nullopt};
+  ReplicaCore core{0, options, kv, std::nullopt};
   DraftedStep step{options.acceptance, 0};
   RequestId id = core.requests.add(Request{});
 

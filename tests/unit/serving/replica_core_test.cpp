@@ -12,7 +12,7 @@ namespace {
 struct Decoding {
   ReplicaOptions options;
   PagedKv kv{PagedKvOptions{.blocks = 10, .block_tokens = 16}};
-  ReplicaCore core{options, kv, std::nullopt};
+  ReplicaCore core{0, options, kv, std::nullopt};
   RequestId id = core.requests.add(Request{});
 
   Decoding() {

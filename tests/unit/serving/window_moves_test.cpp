@@ -20,7 +20,7 @@ struct OneWindow {
   ReplicaOptions options;
   PagedKv kv{PagedKvOptions{
       .blocks = 100, .block_tokens = 16, .enable_prefix_caching = false, .sequence = windowed()}};
-  ReplicaCore core{options, kv, std::nullopt};
+  ReplicaCore core{0, options, kv, std::nullopt};
   RequestId id = core.requests.add(Request{});
 
   explicit OneWindow(StepIndex last_decode) {

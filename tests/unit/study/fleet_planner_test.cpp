@@ -71,6 +71,26 @@ TEST_CASE("a fleet is as small as its targets allow") {
   CHECK(fleet.joules_per_token == Approx(*fleet.whole.mean_w / fleet.whole.output_tokens_per_s));
 }
 
+TEST_CASE("a length that no request needs keeps no device out of a plan") {
+  const std::string text = R"({
+    "traffic": {"scenario": {"workload": {"arrivals": 1, "num_requests": 60,
+        "prompt": 1000, "output": 50}}},
+    "slo": {"p99_ttft_ms": 5000},
+    "models": ["llama-3.1-8b"],
+    "engines": [{"name": "vllm", "version": "0.19"}],
+    "instances": [{"device": "rtx4090", "price_per_hour": 1}],
+    "tensor_parallel_size": [1], "replications": 1})";
+  const FleetPlanFile plan = parse_fleet_plan(parse_json(text, "p.json"), "", "");
+  // 131,072 tokens, which the model takes, need 16 GiB of KV.
+  const PlannedFleet fleet = only_fleet(planned(plan));
+  CHECK(fleet.fate == PlanFate::met);
+  CHECK(fleet.candidate.max_model_len > 1050);
+  CHECK(fleet.candidate.max_model_len < 131072);
+  CHECK(candidate_name(plan, fleet.candidate).ends_with(" tokens"));
+  CHECK(case_json(plan, fleet.candidate, {}).at("engine").at("max_model_len") ==
+        fleet.candidate.max_model_len);
+}
+
 TEST_CASE("N + k replicas keep the targets without k of them, and one more than needed restarts") {
   const FleetPlanFile plan = chat_plan(kOneModel);
   const std::int64_t needed = only_fleet(planned(plan)).needed;
