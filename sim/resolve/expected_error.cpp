@@ -92,7 +92,7 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
   // Runs of the engine on other devices also stand in where too few tell of a fitted row.
   const BetweenKernels* between = catalog.between_kernels(resolved.engine->cost_family);
   if (like_measured && between != nullptr && (kernels || cost.level == "calibrated")) {
-    const bool fitted = kernels || !catalog.calibration(cost.calibration).device.empty();
+    const bool fitted = kernels || !catalog.calibration(cost.calibration).observed.empty();
     if (fitted) return observed(between->observed, resolved.model.id);
   }
   if (kernels) return {};

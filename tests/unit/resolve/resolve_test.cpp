@@ -218,7 +218,7 @@ TEST_CASE("a checkpoint whose method the user contradicts is somebody else's") {
   CHECK(of("compressed-tensors").kv == Dtype::bf16);
 }
 
-TEST_CASE("Ollama serves 4 bits under a name without a format") {
+TEST_CASE("a name of Ollama's without a format is 4 bits, and so is its tag for llama.cpp") {
   const Catalog catalog = Catalog::embedded();
   const auto main_of = [&](const std::string& engine, const std::string& model) {
     return main_dtype(
@@ -228,7 +228,9 @@ TEST_CASE("Ollama serves 4 bits under a name without a format") {
   CHECK(main_of("ollama", "llama3.1:8b-instruct-q8_0") == Dtype::q8_0);
   CHECK(main_of("ollama", "llama3.1:8b-instruct-fp16") == Dtype::bf16);
   CHECK(main_of("ollama", "gpt-oss:20b") == Dtype::mxfp4);  // as its makers publish it
-  CHECK(main_of("llamacpp", "llama3.1:8b") == Dtype::bf16);
+  CHECK(main_of("ollama", "llama-3.1-8b") == Dtype::q4_k_m);
+  CHECK(main_of("llamacpp", "llama3.1:8b") == Dtype::q4_k_m);
+  CHECK(main_of("llamacpp", "llama-3.1-8b") == Dtype::bf16);
 }
 
 TEST_CASE("a quantization method is the checkpoint's own, or an error") {
