@@ -80,7 +80,7 @@ KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSt
                                    b.expert_launches * real(counts.expert) +
                                    b.latent_launches * real(counts.latent + counts.compressed) +
                                    b.quantise_launches * quantising));
-  recurrence_launches_ = ticks_from_ns(b.launch_ns * b.recurrent_launches * real(counts.recurrent));
+  recurrence_launches_ = ticks_from_ns(b.launch_ns * b.recurrent_launches * real(counts.delta));
   fill_tokens(limits);
   fill_decodes(limits);
   // All terms of the largest step together can be counted.
@@ -224,8 +224,9 @@ void KernelCost::price(const StepShape& shape, StepPrice& price) const {
   }
   price.base = terms.sum();
   // The host issues one launch after the other; what the device does not cover is waiting for it.
-  // A recurrence over chunks of a prompt is a chain of small kernels, over one token a single one
-  // (chunk_gated_delta_rule and fused_recurrent_gated_delta_rule in vLLM and SGLang).
+  // A delta rule over chunks of a prompt is a chain of small kernels, over one token a single one
+  // (chunk_gated_delta_rule and fused_recurrent_gated_delta_rule in vLLM and SGLang). Mamba's scan
+  // is six at most (mamba_chunk_scan_combined), which the launches of any layer cover.
   if (captured == 0) {
     take_at_least(launches_ + (shape.chunk_rows > 0 ? recurrence_launches_ : 0), price);
   }

@@ -246,6 +246,9 @@ void LayerKernels::add_recurrent(const RecurrentSpec& r, double count) {
   add_product(r.format, hidden_, values, count);
   recurrents_.push_back({shape, count});
   counts_.recurrent += static_cast<std::int64_t>(count);
+  const bool is_delta = r.family == RecurrentSpec::Family::gated_delta_net ||
+                        r.family == RecurrentSpec::Family::kimi_delta_attention;
+  if (is_delta) counts_.delta += static_cast<std::int64_t>(count);
 }
 
 void LayerKernels::add_experts(const MoeSpec& moe, double count) {

@@ -137,7 +137,9 @@ KernelLibrary::KernelLibrary(const DeviceSpec& device, KernelEngine engine,
 bool KernelLibrary::has_generation_of(const DeviceSpec& device,
                                       std::span<const EmbeddedFile> files) {
   const EmbeddedFile* file = find_file(device, files);
-  return file != nullptr && KernelTables(*file).sm() / 10 == device.sm / 10;
+  if (file == nullptr || system_of(*file) == device.id) return file != nullptr;
+  return device.memory_model != MemoryModel::unified &&
+         KernelTables(*file).sm() / 10 == device.sm / 10;
 }
 
 std::vector<std::string> KernelLibrary::systems(std::span<const EmbeddedFile> files) {

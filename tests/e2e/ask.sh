@@ -79,9 +79,9 @@ expect_error '--service' "$HEADROOM" ask demo --service chat
 # users without targets.
 long=(--model qwen3-32b --device h100-sxm --engine vllm@0.19 --users 4 --in 2000 --out 300)
 answer 4 long.txt "${long[@]}" --slo p99_ttft=5s
-grep -q 'engine.max_model_len 40960 -> 3072: holds' long.txt || fail "$(cat long.txt)"
+grep -q 'engine.max_model_len 40960 -> 28544: holds' long.txt || fail "$(cat long.txt)"
 answer 4 long.txt "${long[@]}"
-grep -q 'engine.max_model_len 40960 -> 3072: holds' long.txt || fail "$(cat long.txt)"
+grep -q 'engine.max_model_len 40960 -> 28544: holds' long.txt || fail "$(cat long.txt)"
 
 # Limits of a scenario are targets like those of --slo.
 "$HEADROOM" init --model llama-3.1-8b --device h100-sxm --rate 1 --in 500 --out 50 \

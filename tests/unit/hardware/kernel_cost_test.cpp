@@ -122,16 +122,17 @@ TEST_CASE("layers with an indexer and recurrent ones have small kernels of their
   CHECK(added_us("deepseek-r1", &BetweenKernels::sparse_ns) == 0);
 }
 
-TEST_CASE("a recurrence is launched in pieces over prompts alone") {
-  const System eager{.model = "qwen3.5-9b", .captured = {}};
+TEST_CASE("a delta rule is launched in pieces over prompts alone, a scan of Mamba's is not") {
   BetweenKernels more = *Catalog::embedded().between_kernels("vllm");
   more.recurrent_launches *= 2;
-  const auto added_ms = [&](const StepShape& shape) {
+  const auto added_ms = [&](const char* model, const StepShape& shape) {
+    const System eager{.model = model, .tensor = 1, .captured = {}};
     return ms(price(cost_of(eager, more), shape).base - price(cost_of(eager), shape).base);
   };
-  CHECK(added_ms(decodes(8, 1000)) == 0);
+  CHECK(added_ms("qwen3.5-9b", decodes(8, 1000)) == 0);
+  CHECK(added_ms("nemotron-3-nano-30b-a3b", prompt(100)) == 0);
   // 24 recurrent layers.
-  CHECK(added_ms(prompt(100)) ==
+  CHECK(added_ms("qwen3.5-9b", prompt(100)) ==
         Approx(24 * more.recurrent_launches / 2 * more.launch_ns / 1e6).epsilon(1e-6));
 }
 

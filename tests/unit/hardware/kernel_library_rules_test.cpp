@@ -169,7 +169,7 @@ TEST_CASE("a device without tables takes those of its nearest relative, scaled")
   CHECK(library("gh200-144").system() == "h200-sxm");
 }
 
-TEST_CASE("a relative of another generation is none to prefer") {
+TEST_CASE("a relative of another generation or kind of memory is none to prefer") {
   const Catalog catalog = Catalog::embedded();
   const auto has = [&](const char* id) {
     return KernelLibrary::has_generation_of(catalog.device(id));
@@ -178,6 +178,7 @@ TEST_CASE("a relative of another generation is none to prefer") {
   CHECK(has("h100-nvl"));
   CHECK(has("rtx3090"));
   CHECK_FALSE(has("thor-128"));  // 11.0, beside servers of 10.0 and 10.3
+  CHECK_FALSE(has("gb10"));      // unified memory
   CHECK_FALSE(has("mi300x"));
   CHECK_FALSE(has("t4"));
 }
