@@ -63,9 +63,9 @@ class KernelLibrary {
   // Catalog ids of the devices with tables, sorted.
   [[nodiscard]] static std::vector<std::string> systems(
       std::span<const EmbeddedFile> files = kernel_files());
-  // Whether this device has tables, or memory of its own and a relative of its generation (8.x, 9.x,
-  // ... of compute capability): what is scaled from farther away tells less than constants of any
-  // device (docs/kernels.md).
+  // Whether this device has tables, or memory of its own and a relative of its generation (8.x,
+  // 9.x, ... of compute capability): what is scaled from farther away tells less than constants of
+  // any device (docs/kernels.md).
   [[nodiscard]] static bool has_generation_of(const DeviceSpec& device,
                                               std::span<const EmbeddedFile> files = kernel_files());
   // Catalog id of the device whose tables are used, and whether it is another one.

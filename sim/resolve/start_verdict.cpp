@@ -65,7 +65,7 @@ MemoryBudget least_pool(const MemoryBudget& budget) {
 
 std::int64_t certain_length(const StartupFailure& failure) {
   constexpr std::int64_t kBlock = 16;
-  const double feasible = static_cast<double>(failure.largest_feasible_max_model_len);
+  const auto feasible = static_cast<double>(failure.largest_feasible_max_model_len);
   return static_cast<std::int64_t>(feasible * (1 - kPoolError)) / kBlock * kBlock;
 }
 
