@@ -91,7 +91,11 @@ RadixTree::Place RadixTree::enter(RequestBlocks text) {
 void RadixTree::lock(Index node) {
   for (; node != kRoot; node = nodes_[node].parent) {
     Node& n = nodes_[node];
-    (n.locks++ == 0 ? evictable_ : shared_) += n.locks == 1 ? -n.blocks : n.blocks;
+    if (n.locks++ > 0) {
+      shared_ += n.blocks;
+    } else {
+      evictable_ -= n.blocks;
+    }
   }
 }
 
