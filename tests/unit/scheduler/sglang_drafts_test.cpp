@@ -11,8 +11,8 @@
 
 #include "scheduler/batching/sglang.hpp"
 #include "scheduler/kv/paged.hpp"
-#include "scheduler/kv/radix.hpp"
 #include "tests/support/policy_run.hpp"
+#include "tests/unit/scheduler/sglang_pool.hpp"
 
 namespace headroom::sglang_drafts_test {
 namespace {
@@ -42,14 +42,7 @@ struct Engine {
     pool.enable_prefix_caching = pool.drops_last_match = caching;
     test::PolicySetup setup;
     setup.scheduler = std::make_unique<SglangScheduler>(options);
-    if (pool.enable_prefix_caching) {
-      setup.kv =
-          std::make_unique<RadixKv>(RadixKvOptions{.blocks = pool.blocks,
-                                                   .block_tokens = pool.block_tokens,
-                                                   .drops_last_match = pool.drops_last_match});
-    } else {
-      setup.kv = std::make_unique<PagedKv>(pool);
-    }
+    setup.kv = test::sglang_pool(pool);
     setup.options.acceptance = DraftAcceptance(7, rates);
     setup.options.verified_tokens = verified;
     setup.options.slots_ahead = slots;

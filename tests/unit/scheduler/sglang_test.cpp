@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "scheduler/kv/paged.hpp"
-#include "scheduler/kv/radix.hpp"
 #include "tests/support/policy_run.hpp"
+#include "tests/unit/scheduler/sglang_pool.hpp"
 
 namespace headroom::sglang_test {
 namespace {
@@ -41,14 +41,7 @@ struct Engine {
     pool.enable_prefix_caching = caching;
     test::PolicySetup setup;
     setup.scheduler = std::make_unique<SglangScheduler>(options);
-    if (pool.enable_prefix_caching) {
-      setup.kv =
-          std::make_unique<RadixKv>(RadixKvOptions{.blocks = pool.blocks,
-                                                   .block_tokens = pool.block_tokens,
-                                                   .drops_last_match = pool.drops_last_match});
-    } else {
-      setup.kv = std::make_unique<PagedKv>(pool);
-    }
+    setup.kv = test::sglang_pool(pool);
     setup.options.pipeline_depth = depth;
     setup.options.knows_last_steps = false;
     return setup;
