@@ -92,6 +92,7 @@ class ShellReader {
     while (at_ < text_.size()) step();
     end_word();
     end_command();
+    read_here_documents();  // of a text that ends before them
     return std::move(result_);
   }
 
@@ -281,7 +282,7 @@ class ShellReader {
         body += '\n';
       }
       if (!document.is_literal) body = expand_variables(body, variables_, result_.unresolved);
-      if (!written_file_.empty()) result_.files[written_file_] = std::move(body);
+      if (!document.file.empty()) result_.files[document.file] = std::move(body);
     }
   }
 
@@ -299,7 +300,10 @@ class ShellReader {
   void end_command() {
     drop_next_word_ = false;
     const bool is_tee = words_.size() > 1 && words_.front() == "tee";
-    written_file_ = is_tee ? words_.back() : std::exchange(target_, {});
+    const std::string file = is_tee ? words_.back() : std::exchange(target_, {});
+    for (HereDocument& document : here_documents_) {
+      if (document.file.empty()) document.file = file;
+    }
     const bool exporting = !words_only_ && !words_.empty() && words_.front() == "export";
     std::size_t first = exporting ? 1 : 0;
     Variables assigned;
@@ -337,6 +341,7 @@ class ShellReader {
 
   struct HereDocument {
     std::string end;
+    std::string file = {};     // that its command writes, or the one behind a pipe; empty: none
     bool strips_tabs = false;  // <<-
     bool is_literal = false;   // <<'EOF': variables stay
   };
@@ -349,7 +354,6 @@ class ShellReader {
   bool drop_next_word_ = false;
   bool writes_ = false;                       // the redirection does that the next word belongs to
   std::string target_;                        // that the command writes to
-  std::string written_file_;                  // of the latest command
   std::vector<HereDocument> here_documents_;  // whose texts begin with the next line
   std::vector<std::string> words_;
   Variables variables_;

@@ -222,6 +222,13 @@ void read_classes(const JsonDocument& document, const Json& classes, const std::
 
 }  // namespace
 
+const OptionRow* main_option(std::string_view section, const Json& value) {
+  if (section == kWorkload || !(value.is_string() || value.is_number())) return nullptr;
+  const OptionRow* main = find_option(fmt::format("{}/{}", section, main_key(section)));
+  const bool fits = main != nullptr && (value.is_string() || type_name(*main) != "text");
+  return fits ? main : nullptr;
+}
+
 std::string switch_state(std::string_view pointer, const Scenario& scenario) {
   const Json state = value_of(*find_option(pointer), scenario);
   if (!state.is_null()) return state.is_string() ? state.get<std::string>() : state.dump();
@@ -309,16 +316,6 @@ std::string nearest_option(const std::string& key) {
   return path;
 }
 
-bool is_main_value(const Json& value, const OptionRow& main) {
-  return value.is_string() || (value.is_number() && type_name(main) != "text");
-}
-
-// Of a section that is written as one value; nullptr: it has no such option.
-const OptionRow* main_option(const std::string& section) {
-  if (section == kWorkload) return nullptr;
-  return find_option(fmt::format("{}/{}", section, main_key(section)));
-}
-
 void read_section(const JsonDocument& document, const Json& section, const Place& place,
                   Scenario& scenario) {
   for (const auto& [key, value] : section.items()) {
@@ -328,8 +325,7 @@ void read_section(const JsonDocument& document, const Json& section, const Place
     if (const OptionRow* row = find_option(here.options)) {
       read_field(document, value, *row, here.pointer, scenario);
       scenario.given[here.pointer] = origin_of(document, here.pointer);
-    } else if (const OptionRow* main = main_option(here.options);
-               main != nullptr && is_main_value(value, *main)) {
+    } else if (const OptionRow* main = main_option(here.options, value)) {
       const std::string pointer = fmt::format("{}/{}", here.pointer, main_key(here.options));
       read_field(document, value, *main, pointer, scenario);
       scenario.given[pointer] = origin_of(document, here.pointer);

@@ -85,6 +85,9 @@ struct OptionRow {
 [[nodiscard]] const std::vector<OptionRow>& all_options();
 // nullptr where none stands.
 [[nodiscard]] const OptionRow* find_option(std::string_view pointer);
+// The option that `value` gives where it stands for all of `section` ("arrivals": 20); nullptr: it
+// does not.
+[[nodiscard]] const OptionRow* main_option(std::string_view section, const Json& value);
 // Of the elements of lists: /fleet/groups and those of fleet_lists(). They reach the first element.
 [[nodiscard]] std::span<const OptionRow> fleet_element_options();
 [[nodiscard]] std::span<const OptionRow> fleet_scaling_element_options();  // some of these

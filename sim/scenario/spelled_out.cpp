@@ -33,10 +33,7 @@ void spell_out(Json& section, const std::string& pointer) {
       spell_out_number(value, *row);
       continue;
     }
-    const std::string main(main_key(here));
-    const OptionRow* main_row = find_option(fmt::format("{}/{}", here, main));
-    const bool is_one_value = value.is_string() || value.is_number();
-    if (main_row != nullptr && is_one_value) value = Json{{main, value}};
+    if (main_option(here, value) != nullptr) value = Json{{std::string(main_key(here)), value}};
     spell_out(value, here);
   }
 }

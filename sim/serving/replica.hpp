@@ -4,10 +4,10 @@
 //
 // It is composed of parts with headers of their own. They share one core (ReplicaCore) and are
 // layers, of which each uses those before it: what others are told (ReplicaReports), how requests
-// leave (ReplicaExits), how steps end (StepEnds) and how they are planned (StepPlans). Features
-// that most replicas lack are bits of ReplicaFeatures: an API server (ApiServer), drafts
-// (DraftedStep), windows (WindowMoves), adapters and a role (AdapterSlots and RemoteRequests, in
-// the core).
+// leave (ReplicaExits), how steps end (StepEnds) and are planned (StepPlans), and what is lost when
+// the engine dies (ReplicaOutage). Features that most replicas lack are bits of ReplicaFeatures: an
+// API server (ApiServer), drafts (DraftedStep), windows (WindowMoves), adapters and a role
+// (AdapterSlots and RemoteRequests, in the core).
 
 #include <algorithm>
 #include <cstdint>

@@ -28,6 +28,7 @@ StepPlans::StepPlans(const Parts& parts, StepPricing pricing, KvTransfers transf
 
 StepPlans::Planned StepPlans::plan(TimeNs now_ns) {
   if (!ask_scheduler(now_ns)) [[unlikely]] {
+    shortage_.reset();  // of an earlier death
     return plan_.failure == PlanFailure::out_of_cells ? Planned::batch_dies : Planned::engine_dies;
   }
   const bool pause = plan_.decodes_pause;

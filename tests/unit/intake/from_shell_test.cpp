@@ -62,6 +62,11 @@ TEST_CASE("here-documents are files of the text") {
   REQUIRE(shell.commands.size() == 3);
   CHECK(shell.commands[2].words == Words{"run", "--config", "a.yml"});
   CHECK_THROWS_AS(read_shell("cat <<EOF\na\n", "command"), ConfigError);
+  CHECK_THROWS_AS(read_shell("cat <<EOF", "command"), ConfigError);
+  CHECK(read_shell("cat <<E > a; echo x > b\n1\nE", "command").files ==
+        std::map<std::string, std::string>{{"a", "1\n"}});
+  CHECK(read_shell("cat <<E | tee a\n1\nE", "command").files ==
+        std::map<std::string, std::string>{{"a", "1\n"}});
 }
 
 TEST_CASE("lines continue as in Windows, and signs of word processors are those that were meant") {
