@@ -151,20 +151,24 @@ void choose_kernels(const Catalog& catalog, const ModelSpec& model, const Device
                                 .value = "kernels",
                                 .problem = why});
   }
-  KernelChoices choices{.experts = request.experts, .fp8_prefill = request.prefills_in_fp8};
+  KernelChoices choices{.backends = request.backends, .fp8_prefill = request.prefills_in_fp8};
   // Activations that the other matrices take in 8 bit go so into experts in mxfp4 as well, where
   // the device has products for it (DeepSeek-V4).
   const auto is_8_bit = [](const LayerKind& kind) {
     return kind.moe && kind.attention && kind.attention->format.dtype == Dtype::fp8;
   };
-  if (device.fp4_flops && std::ranges::any_of(model.kinds, is_8_bit)) choices.experts.mxfp8 = true;
+  if (device.fp4_flops && std::ranges::any_of(model.kinds, is_8_bit)) choices.backends.mxfp8 = true;
   const BetweenKernels& between = *catalog.between_kernels(request.engine);
   KernelLibrary library = catalog.kernel_library(device, *request.kernels);
   choice.calibration = fmt::format("kernels of {}", library.system());
-  choice.source = fmt::format("kernel times of {}; between them: {}",
-                              library.is_relative() ? library.system() + ", scaled" : device.id,
-                              between.source);
-  choice.uncalibrated = library.is_relative();
+  choice.source = fmt::format("kernel times of {}",
+                              library.is_relative() ? library.system() + ", scaled" : device.id);
+  const std::string recurrent = has_states(model) ? library.recurrent_system() : library.system();
+  if (recurrent != library.system()) {
+    choice.source += fmt::format(", recurrent layers over prompts of {}, scaled", recurrent);
+  }
+  choice.source += fmt::format("; between them: {}", between.source);
+  choice.uncalibrated = library.is_relative() || recurrent != library.system();
   choice.client_latency_ns = static_cast<TimeNs>(between.request_ns + 0.5);
   choice.prompt_token_ns = between.prompt_token_ns;
   choice.entry_ns = between.entry_ns;
@@ -199,9 +203,9 @@ std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const
   const bool recurrent = has_states(model);
   if (!sparse && !recurrent) return "";
   const KernelLibrary library = catalog.kernel_library(device, *kernels);
-  const char* lacks = sparse && !library.has_sparse()         ? "sparse attention"
-                      : recurrent && !library.has_recurrent() ? "recurrent layers"
-                                                              : nullptr;
+  const char* lacks = sparse && !library.has_sparse()                   ? "sparse attention"
+                      : recurrent && library.recurrent_system().empty() ? "recurrent layers"
+                                                                        : nullptr;
   return lacks == nullptr ? ""
                           : fmt::format("no kernel times of {} on {}", lacks, library.system());
 }
@@ -234,6 +238,10 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
   choice.engine_versions = calibration.engine_versions;
   choice.uncalibrated = request.level != CostLevel::spec && calibration.device.empty();
   choice.client_latency_ns = static_cast<TimeNs>(calibration.client_latency_ns + 0.5);
+  if (request.backends.most(has_experts(model)) == ProductKernel::marlin &&
+      is_quantised(main_dtype(model))) {
+    calibration.products = Products::half;
+  }
   DeviceSpec part = device;
   if (request.level != CostLevel::table) {
     check_fits(calibration, device);

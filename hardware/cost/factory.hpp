@@ -36,7 +36,7 @@ struct CostRequest {
   // Of level kernels: what the engine's options choose.
   std::optional<KernelEngine> kernels;  // absent: no engine's kernels were measured
   bool prefills_in_fp8 = false;
-  ExpertChoice experts;
+  BackendChoice backends;
   CapturedSteps captured;
 };
 

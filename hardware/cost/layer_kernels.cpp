@@ -120,14 +120,21 @@ LayerKernels::LayerKernels(const ModelSpec& model, const ParallelOptions& parall
     const bool feeds = kind.mlp || kind.moe;
     reduces_ += count * ((mixes ? 1 : 0) + (feeds ? 1 : 0));
     counts_.layers += model.layers_of(k);
-    const bool blocks = (kind.attention && kind.attention->format.group == kFp8Block) ||
-                        (kind.moe && kind.moe->format.group == kFp8Block);
-    if (blocks) counts_.fp8_block += model.layers_of(k);
+    if (quantises(kind)) counts_.fp8_block += model.layers_of(k);
   }
   std::ranges::sort(windows_);
   windows_.erase(std::unique(windows_.begin(), windows_.end()), windows_.end());
   head_ = {*product_format(model.head_format), divided(model.vocab, sharding_.tensor),
            model.embedding_width > 0 ? model.embedding_width : model.hidden, 1};
+}
+
+// Whether activations are quantised per group in a layer: Marlin takes them in 16 bits.
+bool LayerKernels::quantises(const LayerKind& kind) const {
+  const auto in_blocks = [&](WeightFormat format, ProductKernel kernel) {
+    return format.group == kFp8Block && !library_.runs_marlin(ProductFormat::fp8_block, kernel);
+  };
+  return (kind.attention && in_blocks(kind.attention->format, choices_.backends.linear)) ||
+         (kind.moe && in_blocks(kind.moe->format, choices_.backends.moe));
 }
 
 void LayerKernels::add_product(WeightFormat format, std::int64_t n, std::int64_t k, double count) {
@@ -253,12 +260,12 @@ void LayerKernels::add_recurrent(const RecurrentSpec& r, double count) {
 
 void LayerKernels::add_experts(const MoeSpec& moe, double count) {
   ExpertShape shape{.format = *expert_format(moe.format),
-                    .kernel = choices_.experts.kernel,
+                    .kernel = choices_.backends.moe,
                     .hidden = moe.latent > 0 ? moe.latent : hidden_,
                     .intermediate = moe.ffn,
                     .top_k = moe.top_k,
                     .experts = moe.experts};
-  if (shape.format == ExpertFormat::mxfp4_weights && choices_.experts.mxfp8) {
+  if (shape.format == ExpertFormat::mxfp4_weights && choices_.backends.mxfp8) {
     shape.format = ExpertFormat::mxfp4_mxfp8;
   }
   const std::int64_t ranks = sharding_.expert_ranks();
@@ -277,7 +284,7 @@ void LayerKernels::add_experts(const MoeSpec& moe, double count) {
 KernelTime LayerKernels::products(double tokens) const {
   KernelTime sum;
   for (const Product& p : products_) {
-    sum += library_.linear(p.format, tokens, p.n, p.k).times(p.count);
+    sum += library_.linear(p.format, tokens, p.n, p.k, choices_.backends.linear).times(p.count);
   }
   return sum;
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "hardware/cost/expert_choice.hpp"
+#include "hardware/cost/backend_choice.hpp"
 #include "hardware/cost/interconnect.hpp"
 #include "hardware/kernels/kernel_library.hpp"
 #include "hardware/llm/model_spec.hpp"
@@ -17,7 +17,7 @@ namespace headroom {
 
 // What an engine chooses beside the shapes.
 struct KernelChoices {
-  ExpertChoice experts;
+  BackendChoice backends;
   bool fp8_prefill = false;  // attention of prompts in 8 bit where the cache is
 };
 
@@ -80,6 +80,7 @@ class LayerKernels {
     double count = 0;
   };
 
+  [[nodiscard]] bool quantises(const LayerKind& kind) const;
   void add_product(WeightFormat format, std::int64_t n, std::int64_t k, double count);
   void add_mlp(std::int64_t ffn, bool gated, WeightFormat format, double count);
   void add_attention(const AttentionSpec& attention, double count);

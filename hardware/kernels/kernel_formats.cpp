@@ -64,6 +64,17 @@ KernelFormat kernel_format(ExpertFormat format) {
   return KernelFormat::bf16;
 }
 
+KernelFormat unpacked(KernelFormat format) {
+  switch (format) {
+    case KernelFormat::fp8:
+    case KernelFormat::fp8_block:
+    case KernelFormat::int8: return KernelFormat::int8_weights;
+    case KernelFormat::nvfp4:
+    case KernelFormat::mxfp4_mxfp8: return KernelFormat::mxfp4_weights;
+    default: return format;
+  }
+}
+
 KernelFormat kernel_format(CacheFormat format) {
   return format == CacheFormat::fp8 ? KernelFormat::fp8 : KernelFormat::bf16;
 }

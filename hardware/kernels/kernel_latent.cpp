@@ -209,15 +209,15 @@ KernelTime KernelLibrary::hyper_connections(std::int64_t streams, std::int64_t h
 KernelTime KernelLibrary::recurrent_prefill(const RecurrentShape& shape, double sequences,
                                             double tokens) const {
   HEADROOM_CHECK(sequences > 0 && tokens > 0, "an amount of a recurrent layer");
-  return of_kind(tables_->time(tables_->surface(KernelClass::recurrent_prefill),
-                               recurrent_key(shape), PointParts<2>{sequences, tokens}),
+  return of_kind(tables_->recurrent_time(KernelClass::recurrent_prefill, recurrent_key(shape),
+                                         PointParts<2>{sequences, tokens}),
                  shape.kind);
 }
 
 KernelTime KernelLibrary::recurrent_decode(const RecurrentShape& shape, double rows) const {
   HEADROOM_CHECK(rows > 0, "an amount of a recurrent layer");
-  return of_kind(tables_->time(tables_->surface(KernelClass::recurrent_decode),
-                               recurrent_key(shape), PointParts<1>{rows}),
+  return of_kind(tables_->recurrent_time(KernelClass::recurrent_decode, recurrent_key(shape),
+                                         PointParts<1>{rows}),
                  shape.kind);
 }
 

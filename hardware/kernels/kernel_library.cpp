@@ -57,6 +57,32 @@ const EmbeddedFile& file_for(const DeviceSpec& device, std::span<const EmbeddedF
                            device.architecture + "; there are " + comma_list(known)});
 }
 
+bool has_recurrent(const KernelTables& tables) {
+  const auto has = [&](KernelClass kind) {
+    return std::ranges::any_of(engines_from(KernelEngine::vllm), [&](KernelEngine engine) {
+      return tables.surface(kind, engine) != nullptr;
+    });
+  };
+  return has(KernelClass::recurrent_prefill) && has(KernelClass::recurrent_decode);
+}
+
+// The A100 was measured decoding alone, and a device may lack them altogether. They wait for memory
+// rather than for the units that architectures differ in, so those of another one tell more than
+// constants of any device. Nullptr: `own` has them, or no file does.
+std::unique_ptr<const KernelTables> recurrent_stand_in(const KernelTables& own,
+                                                       const DeviceSpec& device,
+                                                       std::span<const EmbeddedFile> files) {
+  if (has_recurrent(own)) return nullptr;
+  std::unique_ptr<const KernelTables> nearest;
+  for (const EmbeddedFile& file : files) {
+    if (!file.name.ends_with(kSuffix)) continue;
+    auto tables = std::make_unique<const KernelTables>(file);
+    if (nearest && distance(device, *tables) >= distance(device, *nearest)) continue;
+    if (has_recurrent(*tables)) nearest = std::move(tables);
+  }
+  return nearest;
+}
+
 // Formats that stand in for one that was not measured, the best first.
 std::vector<KernelFormat> substitutes(KernelFormat format) {
   switch (format) {
@@ -101,28 +127,39 @@ DevicePeaks peaks_for(const KernelTables& file, const DeviceSpec& device) {
 }  // namespace
 
 KernelLibrary::Tables::Tables(const EmbeddedFile& embedded, const DeviceSpec& device,
-                              KernelEngine own)
+                              KernelEngine own, std::span<const EmbeddedFile> files)
     : file(embedded),
+      stand_in(recurrent_stand_in(file, device, files)),
       engine(own),
       relative(file.device() != device.id),
-      peaks(peaks_for(file, device)) {}
+      peaks(peaks_for(file, device)),
+      sm(device.sm) {}
 
-const KernelSurface* KernelLibrary::Tables::find(KernelClass kind) const {
+const KernelSurface* KernelLibrary::Tables::find(const KernelTables& of, KernelClass kind) const {
   for (const KernelEngine candidate : engines_from(engine)) {
-    if (const KernelSurface* found = file.surface(kind, candidate)) return found;
+    if (const KernelSurface* found = of.surface(kind, candidate)) return found;
   }
-  return file.surface(kind);
+  return of.surface(kind);
 }
 
-const KernelSurface& KernelLibrary::Tables::surface(KernelClass kind) const {
-  if (const KernelSurface* found = find(kind)) return *found;
-  throw ConfigError("no kernel times of " + std::string(name_of(kind)) + " on " + file.device(),
+const KernelSurface& KernelLibrary::Tables::surface(const KernelTables& of,
+                                                    KernelClass kind) const {
+  if (const KernelSurface* found = find(of, kind)) return *found;
+  throw ConfigError("no kernel times of " + std::string(name_of(kind)) + " on " + of.device(),
                     ErrorKind::unsupported);
 }
 
 KernelTime KernelLibrary::Tables::time(const KernelSurface& surface, KernelKey key,
                                        KernelPoint point) const {
   return marked(surface.time(peaks, key, point));
+}
+
+KernelTime KernelLibrary::Tables::recurrent_time(KernelClass kind, KernelKey key,
+                                                 KernelPoint point) const {
+  const KernelTables& of = recurrent(kind);
+  KernelTime found = time(surface(of, kind), key, point);
+  if (&of != &file) found.fit = std::max(found.fit, Fit::scaled_from_relative);
+  return found;
 }
 
 KernelTime KernelLibrary::Tables::marked(KernelTime time) const {
@@ -132,7 +169,7 @@ KernelTime KernelLibrary::Tables::marked(KernelTime time) const {
 
 KernelLibrary::KernelLibrary(const DeviceSpec& device, KernelEngine engine,
                              std::span<const EmbeddedFile> files)
-    : tables_(std::make_shared<const Tables>(file_for(device, files), device, engine)) {}
+    : tables_(std::make_shared<const Tables>(file_for(device, files), device, engine, files)) {}
 
 bool KernelLibrary::has_generation_of(const DeviceSpec& device,
                                       std::span<const EmbeddedFile> files) {
@@ -156,24 +193,37 @@ bool KernelLibrary::is_relative() const { return tables_->relative; }
 std::vector<std::string> KernelLibrary::sources() const { return tables_->file.sections(); }
 
 bool KernelLibrary::has_sparse() const {
-  return tables_->find(KernelClass::sparse_prefill) != nullptr &&
-         tables_->find(KernelClass::sparse_decode) != nullptr;
+  return tables_->find(tables_->file, KernelClass::sparse_prefill) != nullptr &&
+         tables_->find(tables_->file, KernelClass::sparse_decode) != nullptr;
 }
 
-bool KernelLibrary::has_recurrent() const {
-  return tables_->find(KernelClass::recurrent_prefill) != nullptr &&
-         tables_->find(KernelClass::recurrent_decode) != nullptr;
+std::string KernelLibrary::recurrent_system() const {
+  const KernelTables& of = tables_->recurrent(KernelClass::recurrent_prefill);
+  return tables_->find(of, KernelClass::recurrent_prefill) != nullptr ? of.device() : "";
 }
 
-KernelTime KernelLibrary::linear(ProductFormat format, double m, std::int64_t n,
-                                 std::int64_t k) const {
+bool KernelLibrary::runs_marlin(ProductFormat format, ProductKernel kernel) const {
+  const KernelFormat weights = kernel_format(format);
+  return weights != KernelFormat::bf16 &&
+         (kernel == ProductKernel::marlin || tables_->unpacks(weights));
+}
+
+KernelTime KernelLibrary::linear(ProductFormat format, double m, std::int64_t n, std::int64_t k,
+                                 ProductKernel kernel) const {
   check_sizes({n, k});
   check_amounts({m});
   const KernelSurface& surface = tables_->surface(KernelClass::linear);
-  const KeyParts<1> key{code_of(kernel_format(format))};
+  const KernelFormat weights = kernel_format(format);
   const PointParts<3> point{m, static_cast<double>(n), static_cast<double>(k)};
+  if (runs_marlin(format, kernel)) {
+    if (const auto ratio = tables_->marlin_ratio(m, n, k)) {
+      const KeyParts<1> in_16_bit{code_of(unpacked(weights))};
+      return tables_->marked(surface.time(tables_->peaks, in_16_bit, point, *ratio));
+    }
+  }
+  const KeyParts<1> key{code_of(weights)};
   KeyParts<1> found = key;
-  for (const KernelFormat other : substitutes(kernel_format(format))) {
+  for (const KernelFormat other : substitutes(weights)) {
     if (surface.has(found)) break;
     found = {code_of(other)};
   }

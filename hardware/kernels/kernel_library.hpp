@@ -72,10 +72,13 @@ class KernelLibrary {
   [[nodiscard]] const std::string& system() const;
   [[nodiscard]] bool is_relative() const;
 
-  // Whether sparse attention and recurrent layers were measured on this device, in any engine; the
-  // queries for them are ConfigErrors otherwise. The other classes always were.
+  // Whether sparse attention was measured on this device, in any engine; the queries for it are
+  // ConfigErrors otherwise. The other classes always were, but for recurrent layers.
   [[nodiscard]] bool has_sparse() const;
-  [[nodiscard]] bool has_recurrent() const;
+  // Catalog id of the device whose recurrent layers over prompts are used: that of system(), or the
+  // nearest one of any architecture where they were measured. "": nowhere, and the queries are
+  // ConfigErrors.
+  [[nodiscard]] std::string recurrent_system() const;
 
   // All queries below. Sizes of a shape: 1 or more. Tokens, rows, sequences: above 0; they may be
   // means, so they need not be whole. Anything else is a caller's bug (InternalError).
@@ -83,9 +86,13 @@ class KernelLibrary {
   // and RTX PRO 6000).
 
   // Product of m x k activations with k x n weights. The fastest release of all engines: some of
-  // the tables hold host launches instead of the kernel.
-  [[nodiscard]] KernelTime linear(ProductFormat format, double m, std::int64_t n,
-                                  std::int64_t k) const;
+  // the tables hold host launches instead of the kernel. Weights that the device's units cannot
+  // multiply (int4; fp8 before Ada, nvfp4 before Blackwell) run in vLLM and SGLang as fast as
+  // Marlin's experts do.
+  [[nodiscard]] KernelTime linear(ProductFormat format, double m, std::int64_t n, std::int64_t k,
+                                  ProductKernel kernel = ProductKernel::fastest) const;
+  // Whether linear() of such weights with `kernel` is Marlin's.
+  [[nodiscard]] bool runs_marlin(ProductFormat format, ProductKernel kernel) const;
 
   // Causal attention of `sequences` prompts, `tokens` new ones each behind `prefix` cached ones
   // (0 or more): the time of the whole less the time of the prefix.

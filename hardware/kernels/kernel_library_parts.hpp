@@ -3,6 +3,9 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "hardware/kernels/kernel_library.hpp"
@@ -17,27 +20,45 @@ template <std::size_t N>
 using PointParts = std::array<double, N>;
 
 struct KernelLibrary::Tables {
-  Tables(const EmbeddedFile& file, const DeviceSpec& device, KernelEngine own);
+  Tables(const EmbeddedFile& file, const DeviceSpec& device, KernelEngine own,
+         std::span<const EmbeddedFile> files);
 
   // The engine's own surface or, where it lacks the class, another one's. ConfigError: the
   // class was not measured on this device.
-  [[nodiscard]] const KernelSurface& surface(KernelClass kind) const;
+  [[nodiscard]] const KernelSurface& surface(KernelClass kind) const { return surface(file, kind); }
+  [[nodiscard]] const KernelSurface& surface(const KernelTables& of, KernelClass kind) const;
   // Null: not measured in any engine.
-  [[nodiscard]] const KernelSurface* find(KernelClass kind) const;
+  [[nodiscard]] const KernelSurface* find(const KernelTables& of, KernelClass kind) const;
   // Null: not measured in that engine.
   [[nodiscard]] const KernelSurface* own_surface(KernelClass kind) const {
     return file.surface(kind, engine);
   }
+  // Whether vLLM and SGLang run Marlin: it unpacks weights that the device's units cannot multiply
+  // to 16 bits inside the product.
+  [[nodiscard]] bool unpacks(KernelFormat format) const;
+  // How Marlin's product of m x k activations with n x k weights compares with ideal time. It was
+  // measured as experts alone: those of the nearest size, with m tokens each. Null: not there.
+  [[nodiscard]] std::optional<LogRatio> marlin_ratio(double m, std::int64_t n,
+                                                     std::int64_t k) const;
   // `time` on the device that the library is for.
   [[nodiscard]] KernelTime time(const KernelSurface& surface, KernelKey key,
                                 KernelPoint point) const;
+  // The same of recurrent(kind).
+  [[nodiscard]] KernelTime recurrent_time(KernelClass kind, KernelKey key, KernelPoint point) const;
   // At best scaled_from_relative where the tables are another device's.
   [[nodiscard]] KernelTime marked(KernelTime time) const;
 
+  // Of a class of recurrent layers: those of `file`, or of the nearest device that has it.
+  [[nodiscard]] const KernelTables& recurrent(KernelClass kind) const {
+    return stand_in && find(file, kind) == nullptr ? *stand_in : file;
+  }
+
   KernelTables file;
+  std::unique_ptr<const KernelTables> stand_in;
   KernelEngine engine;
   bool relative = false;
   DevicePeaks peaks;  // of the device that the library is for
+  std::int32_t sm = 0;
 };
 
 // All engines, the own one first.
@@ -46,6 +67,8 @@ struct KernelLibrary::Tables {
 [[nodiscard]] KernelFormat kernel_format(ProductFormat format);
 [[nodiscard]] KernelFormat kernel_format(CacheFormat format);
 [[nodiscard]] KernelFormat kernel_format(ExpertFormat format);
+// The format with as many bits that Marlin multiplies in 16 bits.
+[[nodiscard]] KernelFormat unpacked(KernelFormat format);
 [[nodiscard]] inline std::int64_t code_of(KernelFormat format) {
   return static_cast<std::int64_t>(format);
 }

@@ -20,6 +20,11 @@ enum class ProductFormat : std::uint8_t {
   int4_weights
 };
 
+enum class ProductKernel : std::uint8_t {
+  fastest,  // of the engine's release, at every number of tokens
+  marlin    // unpacks weights to 16 bits; servers choose it by command: --linear-backend marlin
+};
+
 // Of the KV cache, and of the query where attention itself runs in 8 bit.
 enum class CacheFormat : std::uint8_t { bf16, fp8 };
 
@@ -44,11 +49,6 @@ enum class ExpertFormat : std::uint8_t {
   mxfp4_mxfp8     // activations in mxfp8 (w4a8)
 };
 
-enum class ExpertKernel : std::uint8_t {
-  fastest,  // of the engine's release, at every number of tokens
-  marlin    // weight-only kernel that servers choose by command: VLLM_MXFP4_USE_MARLIN=1
-};
-
 // How tokens spread over the experts while the kernel was timed.
 enum class ExpertLoad : std::uint8_t { skewed, balanced };
 
@@ -56,7 +56,7 @@ enum class ExpertLoad : std::uint8_t { skewed, balanced };
 // a device holds experts / expert_parallel of them, intermediate / tensor_parallel wide.
 struct ExpertShape {
   ExpertFormat format = ExpertFormat::bf16;
-  ExpertKernel kernel = ExpertKernel::fastest;
+  ProductKernel kernel = ProductKernel::fastest;
   ExpertLoad load = ExpertLoad::skewed;
   std::int64_t hidden = 0;
   std::int64_t intermediate = 0;

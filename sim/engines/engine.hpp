@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "hardware/budget/budget.hpp"
+#include "hardware/cost/backend_choice.hpp"
 #include "hardware/cost/capture_sizes.hpp"
-#include "hardware/cost/expert_choice.hpp"
 #include "hardware/engine_version.hpp"
 #include "hardware/environment.hpp"
 #include "hardware/llm/model_spec.hpp"
@@ -175,8 +175,8 @@ struct Engine {
   // empty: none is.
   std::string_view (*graph_switch)(const EngineSection& options,
                                    const EngineSystem& system) = nullptr;
-  // The kernel of routed experts that its options choose. Null: the fastest one.
-  ExpertChoice (*experts)(const EngineSection& options, const EngineSystem& system) = nullptr;
+  // The kernels of matrix products that its options choose. Null: the fastest ones.
+  BackendChoice (*backends)(const EngineSection& options, const EngineSystem& system) = nullptr;
   // Host memory per rank for blocks that the device overwrites. Null: none of its own.
   ByteCount (*host_tier)(const EngineSection& options) = nullptr;
   std::string_view host_tier_option = {};  // its JSON pointer

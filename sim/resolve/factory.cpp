@@ -170,8 +170,8 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
   if (resolved.engine->captured_steps != nullptr) {
     request.captured = resolved.engine->captured_steps(engine, resolved);
   }
-  if (resolved.engine->experts != nullptr) {
-    request.experts = resolved.engine->experts(engine, resolved);
+  if (resolved.engine->backends != nullptr) {
+    request.backends = resolved.engine->backends(engine, resolved);
   }
   request.clock_share = section.clock_share;
   request.bandwidth_share = section.bandwidth_share;

@@ -111,8 +111,8 @@ CapturedSteps trtllm_captured_steps(const EngineSection& e, const EngineSystem& 
 }
 
 // Of gpt-oss on Blackwell its TRTLLM backend computes activations in mxfp8.
-ExpertChoice trtllm_experts(const EngineSection&, const EngineSystem& s) {
-  return {.kernel = ExpertKernel::fastest, .mxfp8 = s.device.sm >= 100};
+BackendChoice trtllm_backends(const EngineSection&, const EngineSystem& s) {
+  return {.mxfp8 = s.device.sm >= 100};
 }
 
 std::span<const FixCandidate> trtllm_fixes() {
@@ -166,7 +166,7 @@ const Engine& trtllm_engine() {
             return trtllm_budget_warnings(inputs, trtllm_budget_options(e, s));
           },
       .captured_steps = trtllm_captured_steps,
-      .experts = trtllm_experts,
+      .backends = trtllm_backends,
       .host_tier = [](const EngineSection& e) -> ByteCount {
         return e.own.get<TrtllmOptions>().host_cache_size;
       },

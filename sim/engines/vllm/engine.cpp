@@ -63,6 +63,14 @@ std::vector<OwnRow> vllm_rows() {
        .field = &V::mxfp4_kernel,
        .choices = "auto|marlin|mxfp8",
        .doc = "of experts in mxfp4 (VLLM_MXFP4_USE_MARLIN, VLLM_USE_FLASHINFER_MOE_MXFP4_MXFP8)"},
+      {.name = "linear_backend",
+       .field = &V::linear_backend,
+       .choices = "auto|marlin",
+       .doc = "kernels of quantised matrices other than experts (marlin: unpacked to 16 bits)"},
+      {.name = "moe_backend",
+       .field = &V::moe_backend,
+       .choices = "auto|marlin",
+       .doc = "kernels of quantised experts, likewise"},
       {.name = "flashinfer_sampler",
        .field = &V::flashinfer_sampler,
        .doc = "draw tokens with FlashInfer, whose start-up needs less memory than the sort of "
@@ -231,6 +239,11 @@ bool pools(const std::string& runner, const ModelSpec& model) {
   return is_embedding_model(model);
 }
 
+// Whether experts run Marlin by command: by their backend, or those in mxfp4 by their kernel.
+bool chooses_marlin(const VllmOptions& own) {
+  return own.moe_backend == "marlin" || own.mxfp4_kernel == "marlin";
+}
+
 VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem& s) {
   const auto& own = e.own.get<VllmOptions>();
   VllmBudgetOptions options;
@@ -258,7 +271,7 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
   options.profile_multimodal = own.mm_profiling == "auto";
   options.text_only = own.mm_profiling == "text_only";
   options.pooling = pools(own.runner, s.model);
-  options.marlin_experts = own.mxfp4_kernel == "marlin";
+  options.marlin_experts = chooses_marlin(own);
   options.flashinfer_sampler = own.flashinfer_sampler.value_or(false);
   if (e.enable_lora) {
     options.lora = LoraShape{e.max_lora_rank, e.fully_sharded_loras};
@@ -285,10 +298,14 @@ std::vector<std::int32_t> capture_sizes(const EngineSection& e, const EngineSyst
   return runs_v0(s) ? std::vector<std::int32_t>{} : vllm_captured_steps(e, s).decode_sizes;
 }
 
-ExpertChoice vllm_experts(const EngineSection& e, const EngineSystem&) {
-  const std::string& kernel = e.own.get<VllmOptions>().mxfp4_kernel;
-  return {.kernel = kernel == "marlin" ? ExpertKernel::marlin : ExpertKernel::fastest,
-          .mxfp8 = kernel == "mxfp8"};
+BackendChoice vllm_backends(const EngineSection& e, const EngineSystem&) {
+  const auto& own = e.own.get<VllmOptions>();
+  const auto marlin_if = [](bool chosen) {
+    return chosen ? ProductKernel::marlin : ProductKernel::fastest;
+  };
+  return {.linear = marlin_if(own.linear_backend == "marlin"),
+          .moe = marlin_if(chooses_marlin(own)),
+          .mxfp8 = own.mxfp4_kernel == "mxfp8"};
 }
 
 // The constants of the rule were fitted on start-ups of 0.17 to 0.19 on this device.
@@ -374,7 +391,7 @@ const Engine& vllm_engine() {
       .graph_switch = [](const EngineSection& e, const EngineSystem&) -> std::string_view {
         return e.own.get<VllmOptions>().enforce_eager ? "enforce_eager" : "";
       },
-      .experts = vllm_experts,
+      .backends = vllm_backends,
       .fixes = vllm_fixes,
       .share_option = "/engine/gpu_memory_utilization",
       .step_option = "/engine/max_num_batched_tokens",

@@ -17,6 +17,8 @@ struct VllmOptions {
   std::optional<std::int64_t> max_cudagraph_capture_size;
   std::string cudagraph_mode;  // empty: by release
   std::string mxfp4_kernel = "auto";
+  std::string linear_backend = "auto";
+  std::string moe_backend = "auto";
   std::optional<bool> flashinfer_sampler;
   std::string mm_profiling = "auto";
   std::string runner = "auto";

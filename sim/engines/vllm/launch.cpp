@@ -131,6 +131,16 @@ const FlagRow kVllmRows[] = {
               "--max-cudagraph-capture-size",
      .takes = Takes::integer,
      .pointer = "/engine/max_cudagraph_capture_size"},
+    {.names = "--linear-backend",
+     .takes = Takes::text,
+     .pointer = "/engine/linear_backend",
+     .note = kUnmodelledNote,
+     .values = "1=marlin|0=",
+     .variable = "VLLM_NVFP4_GEMM_BACKEND|VLLM_TEST_FORCE_FP8_MARLIN"},
+    {.names = "--moe-backend",
+     .takes = Takes::text,
+     .pointer = "/engine/moe_backend",
+     .note = kUnmodelledNote},
     {.takes = Takes::text,
      .pointer = "/engine/mxfp4_kernel",
      .values = "1=marlin|0=",
@@ -226,18 +236,17 @@ const FlagRow kVllmRows[] = {
     {.names = "--all2all-backend",
      .takes = Takes::text,
      .note = "if data-parallel ranks share their experts, set engine.all2all_backend"},
-    {.names = "--moe-backend|--attention-backend|--linear-backend|"
-              "--num-redundant-experts|--expert-placement-strategy|--ubatch-size|"
-              "--performance-mode",
+    {.names = "--attention-backend|--num-redundant-experts|--expert-placement-strategy|"
+              "--ubatch-size|--performance-mode",
      .takes = Takes::text,
-     .note = "its effect on step time and memory is not modelled"},
+     .note = kUnmodelledNote},
     {.names = "--attention-config|-ac|--kernel-config|--additional-config",
      .takes = Takes::json,
-     .note = "its effect on step time and memory is not modelled"},
+     .note = kUnmodelledNote},
     {.names = "--disable-custom-all-reduce|--disable-cascade-attn|--kv-sharing-fast-prefill|"
               "--enable-sleep-mode",
      .takes = Takes::toggle,
-     .note = "its effect on step time and memory is not modelled"},
+     .note = kUnmodelledNote},
     {.names = "--disable-sliding-window",
      .takes = Takes::toggle,
      .note = "the model keeps its windows, and its length is not cut to one window: check "
@@ -267,7 +276,7 @@ const FlagRow kVllmRows[] = {
                "classify=pooling|score=pooling|reward=pooling"},
     {.names = "--device", .takes = Takes::text, .note = "only GPUs are modelled"},
     {.takes = Takes::text,
-     .note = "its effect on step time and memory is not modelled",
+     .note = kUnmodelledNote,
      .variable = "VLLM_ATTENTION_BACKEND|VLLM_USE_TRITON_FLASH_ATTN|VLLM_USE_DEEP_GEMM|"
                  "VLLM_FLASH_ATTN_VERSION|VLLM_ALL2ALL_BACKEND|"
                  "VLLM_USE_FLASHINFER_MOE_FP8|VLLM_USE_FLASHINFER_MOE_FP4"},

@@ -134,6 +134,15 @@ TEST_CASE("switches that delay first tokens or choose graphs are options") {
   CHECK(vllm.at("flashinfer_sampler") == true);
   CHECK(vllm.at("max_cudagraph_capture_size") == 2048);
   CHECK(vllm.at("cudagraph_mode") == "FULL_DECODE_ONLY");
+  const Json marlin =
+      from("vllm serve m --linear-backend marlin --moe-backend=marlin").scenario.at("engine");
+  CHECK(marlin.at("linear_backend") == "marlin");
+  CHECK(marlin.at("moe_backend") == "marlin");
+  CHECK(from("VLLM_TEST_FORCE_FP8_MARLIN=1 vllm serve m")
+            .scenario.at("engine")
+            .at("linear_backend") == "marlin");
+  const auto other = from("vllm serve m --linear-backend cutlass");
+  CHECK_FALSE(other.scenario.at("engine").contains("linear_backend"));
 }
 
 TEST_CASE("trtllm-serve: attention DP makes data ranks of the tensor ranks") {
