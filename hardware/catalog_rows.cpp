@@ -70,6 +70,7 @@ DeviceSpec parse_device(CatalogFields row) {
   d.memory_nominal_bytes = row.integer("memory_nominal_bytes", 1);
   d.memory_reported_bytes = row.integer("memory_reported_bytes", 1);
   d.bandwidth_bytes_per_s = row.number_between("bandwidth_gb_per_s", 1e-3, kMostGbPerS, 1e9);
+  d.ecc_in_band = row.flag("ecc_in_band");
   auto rates = row.object("tflops");
   if (!rates) throw row.error("tflops", "object with fp16 and the other rates of the device");
   d.fp32_flops = rates->rate("fp32", 1e12, kMostTflops);

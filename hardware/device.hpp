@@ -39,6 +39,7 @@ struct DeviceSpec {
   ByteCount memory_nominal_bytes = 0;
   ByteCount memory_reported_bytes = 0;  // the total that the runtime returns
   double bandwidth_bytes_per_s = 0;
+  bool ecc_in_band = false;  // the check bits of its GDDR are in the same memory, and move with it
   std::optional<double> fp32_flops;
   double fp16_flops = 0;  // FLOP/s with fp32 accumulation
   std::optional<double> bf16_flops;

@@ -219,6 +219,26 @@ TEST_CASE("SGLang's latent attention is put together from kernel and products") 
   CHECK(block.us < 92.078 + products + 20);  // two small batched products
 }
 
+TEST_CASE("no product reads its weights faster than memory gives them") {
+  for (const std::string& system : KernelLibrary::systems()) {
+    const KernelLibrary times = library(system);
+    const double bytes_per_us = Catalog::embedded().device(system).bandwidth_bytes_per_s / 1e6;
+    for (const std::int64_t width : {1024, 2048, 4096, 8192}) {
+      const double weights = 2.0 * static_cast<double>(width * width);
+      CAPTURE(system, width);
+      CHECK(weights / times.linear(ProductFormat::bf16, 1, width, width).us < bytes_per_us);
+    }
+  }
+}
+
+TEST_CASE("check bits in the same memory are bandwidth that data do not have") {
+  // L40S, 864 GB/s with ECC; the RTX 6000 Ada, 960 GB/s, is sold with ECC off.
+  const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_dim = 128};
+  const double with = library("l40s").decode_attention(shape, 32, 16384).us;
+  const double without = library("rtx6000ada").decode_attention(shape, 32, 16384).us;
+  CHECK(with / without == Approx(960.0 / (864 * 15.0 / 16)).epsilon(0.01));
+}
+
 TEST_CASE("a device without tables takes those of its nearest relative, scaled") {
   const KernelLibrary pcie = library("h100-pcie");
   CHECK(pcie.system() == "h100-sxm");
