@@ -84,8 +84,9 @@ Scenario audited_scenario(const AuditArguments& arguments, const std::string& te
   return load_scenario({parse_json(text, name), ""}, name, arguments.flags);
 }
 
+// `notes`: on where the scenario comes from.
 std::string scenario_audit(const AuditArguments& arguments, Scenario scenario,
-                           const Catalog& catalog) {
+                           const Catalog& catalog, const std::vector<std::string>& notes = {}) {
   AuditQuery query;
   query.scenario = std::move(scenario);
   if (arguments.context) {
@@ -96,18 +97,20 @@ std::string scenario_audit(const AuditArguments& arguments, Scenario scenario,
   }
   query.need.concurrency = arguments.concurrency.value_or(1);
   query.mitigate = arguments.mitigate;
-  const AuditReport report = audit(query, catalog);
+  AuditReport report = audit(query, catalog);
+  report.warnings.insert(report.warnings.end(), notes.begin(), notes.end());
   return arguments.json ? audit_json(report) : audit_text(report);
 }
 
 // Services that share devices: all of them, or one beside the others.
 std::string services_audit(const AuditArguments& arguments, const Catalog& catalog) {
   const SharedServices all =
-      shared_services(arguments.target, arguments.device, arguments.flags.set, catalog);
+      shared_services(arguments.target, arguments.device, arguments.flags.set, catalog,
+                      arguments.service);
   if (!arguments.service.empty()) {
     const DescribedSystem& one = service_named(all, arguments.service).system;
     return scenario_audit(arguments, load_scenario(one.document, one.document.json.name, {}),
-                          catalog);
+                          catalog, one.assumed);
   }
   if (arguments.context || arguments.concurrency || arguments.mitigate) {
     throw ConfigError(Complaint{.kind = ErrorKind::conflict,
@@ -228,7 +231,9 @@ std::string audit_command(const AuditArguments& arguments) {
   const std::string text = may_be_log ? input_text(arguments.target) : "";
   if (is_deployed(arguments, text)) {
     check_flags(arguments, "this is a compose file", false, true);
-    if (starts_several(arguments.target)) return services_audit(arguments, catalog);
+    if (starts_several(arguments.target, arguments.service)) {
+      return services_audit(arguments, catalog);
+    }
   } else if (may_be_log && is_log(text)) {
     check_flags(arguments, "this is a log", true, false);
     return with_next(log_audit(arguments, text, catalog), true);
