@@ -33,16 +33,6 @@ std::vector<std::string> ids_of(const std::map<std::string, Value, std::less<>>&
   return ids;
 }
 
-// Letters and digits, in lower case.
-std::string plain_letters(std::string_view name) {
-  std::string text;
-  for (const char c : name) {
-    if (c >= 'A' && c <= 'Z') text += static_cast<char>(c - 'A' + 'a');
-    if ((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9')) text += c;
-  }
-  return text;
-}
-
 // The known names that go on from `name`.
 std::vector<std::string> longer_names(std::string_view name,
                                       const std::vector<std::string>& known) {
@@ -54,11 +44,13 @@ std::vector<std::string> longer_names(std::string_view name,
   return found;
 }
 
-// One slip away is what was meant; else the name that goes on from it, or all that do.
+// One slip away from one of `near` is what was meant; else the name of `known` that goes on from
+// it, or all that do.
 ConfigError unknown_name(std::string_view name, std::string_view kind,
+                         const std::vector<std::string>& near,
                          const std::vector<std::string>& known) {
   constexpr std::size_t kMostShown = 12;
-  std::string nearest = nearest_name(name, known);
+  std::string nearest = nearest_name(name, near);
   std::string list;
   if (nearest.empty() || edit_distance(name, nearest) > 1) {
     std::vector<std::string> longer = longer_names(name, known);
@@ -82,21 +74,8 @@ const Value& find_row(const std::map<std::string, Value, std::less<>>& rows, std
                       std::string_view kind) {
   const auto found = rows.find(id);
   if (found != rows.end()) return found->second;
-  throw unknown_name(id, kind, ids_of(rows));
-}
-
-// Without the maker in front.
-std::string plain_device(std::string_view name) {
-  std::string text = plain_letters(name);
-  for (const std::string_view maker : {"nvidia", "amd", "apple", "geforce", "tesla"}) {
-    if (text.starts_with(maker) && text.size() > maker.size()) text.erase(0, maker.size());
-  }
-  return text;
-}
-
-bool is_device_called(const DeviceSpec& device, const std::string& plain) {
-  return plain_device(device.id) == plain || plain_device(device.name) == plain ||
-         std::ranges::find(device.aliases, plain, plain_device) != device.aliases.end();
+  const std::vector<std::string> ids = ids_of(rows);
+  throw unknown_name(id, kind, ids, ids);
 }
 
 ModelSpec read_row(const ModelRow& row, const HfText& overrides) {
@@ -197,30 +176,30 @@ std::string Catalog::model_called(std::string_view name) const { return models_.
 
 ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overrides) const {
   const std::optional<ModelRow> row = models_.find(id);
-  if (!row) throw unknown_name(id, "model", models_.ids());
+  if (!row) {
+    const std::vector<std::string> ids = models_.ids();
+    throw unknown_name(id, "model", ids, ids);
+  }
   if (overrides.empty()) return read_row(*row, {});
   const std::string text = read_text_file(overrides);
   return read_row(*row, {text, overrides.string()});
 }
 
-std::optional<CountedDevice> counted_device(const std::string& text) {
-  constexpr std::size_t kMostDigits = 3;
-  const std::size_t x = text.find_first_not_of("0123456789");
-  if (x == 0 || x > kMostDigits || x + 1 >= text.size()) return std::nullopt;
-  if (text[x] != 'x' && text[x] != 'X') return std::nullopt;
-  return CountedDevice{.count = std::stoll(text.substr(0, x)), .name = text.substr(x + 1)};
-}
-
 const DeviceSpec& Catalog::device(std::string_view name) const {
   const auto exact = devices_.find(name);
   if (exact != devices_.end()) return exact->second;
-  const std::string plain = plain_device(name);
-  std::vector<std::string> called;
-  for (const auto& [id, device] : devices_) {
-    if (is_device_called(device, plain)) called.push_back(id);
-  }
+  const std::vector<std::string> called = devices_called(name, devices_);
   if (called.size() == 1) return devices_.find(called.front())->second;
-  if (called.empty()) throw unknown_name(name, "device", ids_of(devices_));
+  if (called.empty()) {
+    const std::vector<std::string> ids = ids_of(devices_);
+    ConfigError error = unknown_name(name, "device", ids_of_same_number(name, ids), ids);
+    const std::string other = other_memory_of(name, devices_);
+    if (other.empty()) throw error;
+    Complaint complaint = error.complaint();
+    complaint.nearest.clear();
+    complaint.context = other;
+    throw ConfigError(complaint);
+  }
   throw ConfigError(Complaint{
       .kind = ErrorKind::unknown,
       .problem = fmt::format("device '{}' may be each of {}: name one", name, comma_list(called))});

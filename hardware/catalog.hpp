@@ -18,20 +18,13 @@
 #include "hardware/between_kernels.hpp"
 #include "hardware/calibration.hpp"
 #include "hardware/device.hpp"
+#include "hardware/device_names.hpp"
 #include "hardware/environment.hpp"
 #include "hardware/kernels/kernel_library.hpp"
 #include "hardware/llm/model_spec.hpp"
 #include "hardware/model_rows.hpp"
 
 namespace headroom {
-
-// "2x4090": so many of one device, as people write it for one replica on several.
-struct CountedDevice {
-  std::int64_t count = 0;
-  std::string name;
-};
-// Nothing where `text` has no such number in front.
-[[nodiscard]] std::optional<CountedDevice> counted_device(const std::string& text);
 
 class Catalog {
  public:
@@ -81,7 +74,7 @@ class Catalog {
 
  private:
   ModelRows models_;
-  std::map<std::string, DeviceSpec, std::less<>> devices_;
+  DeviceRows devices_;
   std::map<std::string, Environment, std::less<>> environments_;
   std::map<std::string, Calibration, std::less<>> calibrations_;
   std::map<std::string, BetweenKernels, std::less<>> between_kernels_;

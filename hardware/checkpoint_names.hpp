@@ -31,4 +31,9 @@ struct NamedCheckpoint {
 [[nodiscard]] std::string unknown_gguf_format(const Catalog& catalog, std::string_view name);
 [[nodiscard]] std::vector<std::string> gguf_formats();
 
+// How to bring a model that the catalog does not have, as errors say it.
+inline constexpr std::string_view kOwnModelHint =
+    "your own: --set model=PATH of a folder with its config.json, of a config.json or of a GGUF "
+    "file";
+
 }  // namespace headroom

@@ -16,7 +16,7 @@ extern const std::string kVersion;
 inline constexpr const char* kCatalogHelp =
     "folder with your own models, devices, environments and calibrations";
 inline constexpr const char* kColumnsHelp =
-    "of a trace: time=NAME:ms,in=NAME,out=NAME, where its header does not say it";
+    "of a trace: time=NAME:ms,in=NAME,out=NAME,status=NAME, where its header does not say it";
 // What --columns says, as --set takes it.
 [[nodiscard]] std::string columns_setting(const std::string& columns);
 

@@ -10,15 +10,17 @@
 #include "sim/app/input_text.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/kernel/nearest_name.hpp"
+#include "sim/memory/what_if.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
 namespace {
 
-ComposeServices compose_services(const std::string& file, std::string_view release) {
+ComposeServices compose_services(const std::string& file, std::string_view release,
+                                 std::string_view wanted) {
   std::istringstream text(input_text(file));
-  return engines_of_compose(text, file, release);
+  return engines_of_compose(text, file, release, wanted);
 }
 
 // "chat:engine.max_num_seqs=64": the service before the first ':', where that comes before '='.
@@ -87,6 +89,17 @@ std::string others_note(const SharedStart& start, const std::vector<SharedStart>
   return parts.empty() ? "" : "of its device the services before it hold: " + comma_list(parts);
 }
 
+Scenario scenario_on_device(const ScenarioDocument& document) {
+  if (!document.json.root.contains("device")) {
+    throw ConfigError(Complaint{.kind = ErrorKind::missing,
+                                .origin = "--device",
+                                .problem = "a compose file does not say which device the "
+                                           "services run on: add one (h100-sxm, l40s, rtx4090, "
+                                           "...; see `headroom list devices`)"});
+  }
+  return load_scenario(document, document.json.name, {});
+}
+
 void set_others(SharedService& service, const SharedStart& start) {
   const Scenario& scenario = start.system.resolved.scenario;
   JsonDocument& document = service.system.document.json;
@@ -107,20 +120,21 @@ std::optional<std::string> setting_for(const std::string& name, const std::strin
   return assignment.substr(owner.size() + 1);
 }
 
-bool starts_several(const std::string& file) {
+bool starts_several(const std::string& file, const std::string& wanted) {
   if (!is_input(file) || (file != kStandardInput && !is_yaml(file))) return false;
   if (!holds_services(input_text(file))) return false;
-  const ComposeServices found = compose_services(file, {});
+  const ComposeServices found = compose_services(file, {}, wanted);
   return !found.is_fleet && found.services.size() > 1;
 }
 
 SharedServices shared_services(const std::string& file, const std::string& device,
-                               const std::vector<std::string>& set, const Catalog& catalog) {
+                               const std::vector<std::string>& set, const Catalog& catalog,
+                               const std::string& wanted) {
   std::vector<std::string> for_all;
   for (const std::string& one : set) {
     if (service_of(one).empty()) for_all.push_back(one);
   }
-  ComposeServices found = compose_services(file, release_given(for_all));
+  ComposeServices found = compose_services(file, release_given(for_all), wanted);
   const std::vector<std::string> names = names_of(found);
   for (const std::string& one : set) {
     const std::string owner(service_of(one));
@@ -134,17 +148,17 @@ SharedServices shared_services(const std::string& file, const std::string& devic
   SharedServices all;
   std::vector<SharingEngine> engines;
   for (const ComposeService& service : found.services) {
-    all.services.push_back({service.name, described(service, file, device, set)});
-    const ScenarioDocument& document = all.services.back().system.document;
-    if (!document.json.root.contains("device")) {
-      throw ConfigError(Complaint{.kind = ErrorKind::missing,
-                                  .origin = "--device",
-                                  .problem = "a compose file does not say which device the "
-                                             "services run on: add one (h100-sxm, l40s, rtx4090, "
-                                             "...; see `headroom list devices`)"});
+    const bool is_other = !wanted.empty() && service.name != wanted && service.service != wanted;
+    try {
+      SharedService one{service.name, described(service, file, device, set)};
+      Scenario scenario = scenario_on_device(one.system.document);
+      if (is_other) static_cast<void>(budget_system(scenario, catalog));
+      all.services.push_back(std::move(one));
+      engines.push_back({service.name, std::move(scenario), service.devices});
+    } catch (const ConfigError& error) {
+      if (!is_other) throw;
+      found.left_out.push_back(left_out_note(service.name, error));
     }
-    engines.push_back(
-        {service.name, load_scenario(document, document.json.name, {}), service.devices});
   }
   all.order = std::move(found.notes);
   all.together = start_together(engines, catalog);
@@ -153,7 +167,9 @@ SharedServices shared_services(const std::string& file, const std::string& devic
     set_others(all.services[i], starts[i]);
     const std::string note =
         others_note(starts[i], {starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(i)});
-    if (!note.empty()) all.services[i].system.assumed.push_back(note);
+    std::vector<std::string>& assumed = all.services[i].system.assumed;
+    if (!note.empty()) assumed.push_back(note);
+    assumed.insert(assumed.end(), found.left_out.begin(), found.left_out.end());
   }
   return all;
 }

@@ -24,13 +24,15 @@ struct SharedServices {
 };
 
 // Whether `file` is a compose file with several engines that are not replicas of one fleet.
-[[nodiscard]] bool starts_several(const std::string& file);
+// `wanted`: the service that is asked about; others that cannot be read do not count then.
+[[nodiscard]] bool starts_several(const std::string& file, const std::string& wanted);
 
 // All of them on `device` ("2x4090": two each). `set`: path=value for all, or
-// SERVICE:path=value for one. ConfigError: no device, no such service, or as resolve_system.
+// SERVICE:path=value for one. ConfigError: no device, no such service, or as resolve_system. Where
+// `wanted` names a service, errors of the others are notes of it.
 [[nodiscard]] SharedServices shared_services(const std::string& file, const std::string& device,
                                              const std::vector<std::string>& set,
-                                             const Catalog& catalog);
+                                             const Catalog& catalog, const std::string& wanted);
 
 // `assignment` as the service called `name` takes it, without the name; nothing where it is for
 // another one.

@@ -15,6 +15,7 @@
 namespace headroom {
 
 struct LaunchDraft;
+struct StartedLines;
 
 // A program with its subcommand, or a Python module with one.
 struct LaunchProgram {
@@ -75,6 +76,8 @@ struct EngineLaunch {
 
   // What it writes about memory, the fullest message of a kind first.
   std::span<const MemoryMessage> messages = {};
+  // What it writes when it starts well. Null: not known, or EngineLog reads it.
+  const StartedLines* started = nullptr;
 
   // Spreads a model over the devices that it sees: their number is no part of its flags.
   bool spreads_by_itself = false;

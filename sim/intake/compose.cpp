@@ -454,18 +454,29 @@ std::vector<std::string> order_notes(const StartOrder& order,
 }  // namespace
 
 ComposeServices engines_of_compose(std::istream& text, const std::string& name,
-                                   std::string_view release) {
+                                   std::string_view release, std::string_view wanted) {
   const Json root = compose_root(text, name);
   const StartOrder order(root, name);
   ComposeServices found;
-  for (const std::string& service : order.order()) {
+  const auto read_replicas = [&](const std::string& service) {
     ServiceReader reader(root, name, service);
-    if (!reader.starts_engine()) continue;
+    if (!reader.starts_engine()) return;
     found.is_fleet |= reader.is_replica();
     const std::int64_t replicas = reader.replicas();
     for (std::int64_t i = 1; i <= replicas; ++i) {
       const std::string one = replicas > 1 ? fmt::format("{}-{}", service, i) : service;
       found.services.push_back({one, service, reader.read(release), reader.devices()});
+    }
+  };
+  for (const std::string& service : order.order()) {
+    try {
+      read_replicas(service);
+    } catch (const ConfigError& error) {
+      // "chat-1" may be a replica of it, or another service.
+      const bool is_wanted = wanted == service || (wanted.starts_with(service + "-") &&
+                                                   !root.at("services").contains(wanted));
+      if (wanted.empty() || is_wanted) throw;
+      found.left_out.push_back(left_out_note(service, error));
     }
   }
   found.notes = order_notes(order, found.services);

@@ -132,4 +132,9 @@ FromResult scenario_of_parts(std::vector<DeployedPart> parts) {
   return all;
 }
 
+std::string left_out_note(const std::string& service, const ConfigError& error) {
+  return fmt::format("{} is left out, and what it holds of the device is not counted: {}", service,
+                     error.what());
+}
+
 }  // namespace headroom

@@ -62,7 +62,7 @@ std::string release_note(const Engine& engine) {
   return fmt::format(
       "the engine's release is not named: {} {} is modelled{}; set engine.version for another one",
       engine.name, engine.version,
-      engine.newest > parse_engine_version(engine.version)
+      engine.newest > engine.release(engine.version)
           ? fmt::format(" (newest known rules: {})", to_string(engine.newest))
           : "");
 }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/engines/launch_draft.hpp"
+#include "sim/kernel/errors.hpp"
 
 namespace headroom {
 
@@ -48,13 +49,19 @@ struct ComposeService {
 struct ComposeServices {
   std::vector<ComposeService> services;  // in the order of their starts
   std::vector<std::string> notes;        // what of that order is assumed
+  std::vector<std::string> left_out;     // notes on services that cannot be read
   bool is_fleet = false;                 // replicas that `headroom emit` wrote
 };
 
+// What is said of a service that cannot be read or resolved beside the one that is asked about.
+[[nodiscard]] std::string left_out_note(const std::string& service, const ConfigError& error);
+
 // Each service that starts an engine, after those that depends_on starts first, else in the order
-// of the file. ConfigError as above; depends_on that goes in a circle.
+// of the file. `wanted` names the one that is asked about: another one that cannot be read is left
+// out. ConfigError as above; depends_on that goes in a circle.
 [[nodiscard]] ComposeServices engines_of_compose(std::istream& text, const std::string& name,
-                                                 std::string_view release = {});
+                                                 std::string_view release = {},
+                                                 std::string_view wanted = {});
 
 // A file of a deployment, by the name that errors call it.
 struct DeploymentText {

@@ -175,6 +175,35 @@ bool container_starts_engine(const std::string& image, Words entrypoint, Words w
   return false;
 }
 
+namespace {
+
+bool starts_server(Words words) {
+  for (std::size_t at = 0; at < words.size(); ++at) {
+    const Words rest = words.subspan(at);
+    if (run_options_at(rest) > 0 || launch_at(rest)) return true;
+  }
+  return false;
+}
+
+// What is said of a command beside the one that is read: its first words, as values of flags may be
+// keys and tokens.
+std::string other_note(Words words) {
+  if (!starts_server(words)) {
+    return fmt::format("another command in the text is ignored: {} ...", words.front());
+  }
+  constexpr std::size_t kFewWords = 3;
+  std::string begins;
+  for (const std::string& word : words.first(std::min(kFewWords, words.size()))) {
+    begins += (begins.empty() ? "" : " ") + word;
+  }
+  return fmt::format(
+      "the text starts several servers, and the first one is read; give this one "
+      "alone to ask about it: {} ...",
+      begins);
+}
+
+}  // namespace
+
 bool read_shell_launch(Draft& draft, std::string_view text) {
   const ShellText shell = read_shell(text, draft.shown_as, draft.variables);
   for (const auto& [file, content] : shell.files) draft.files[file] = content;
@@ -187,13 +216,11 @@ bool read_shell_launch(Draft& draft, std::string_view text) {
       draft = std::move(changed);
       found = true;
     } else if (!command.words.empty()) {
-      others.push_back(command.words.front());
+      others.push_back(other_note(command.words));
     }
   }
   if (!found) return false;
-  for (const std::string& other : others) {
-    draft.note(fmt::format("another command in the text is ignored: {} ...", other));
-  }
+  for (const std::string& other : others) draft.note(other);
   for (const std::string& name : shell.unresolved) {
     draft.note(fmt::format("{} has no value here and is left as written", name));
   }

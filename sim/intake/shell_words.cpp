@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <boost/algorithm/string/replace.hpp>
 #include <optional>
 #include <utility>
 
@@ -69,17 +68,45 @@ Expansion expand_at(std::string_view text, const Variables& variables) {
 
 // Characters that word processors put in the place of typed ones: curly quotes, and a dash that
 // begins an option.
+struct Sign {
+  std::string_view set;
+  std::string_view typed;
+};
+constexpr std::array kSigns{
+    Sign{"\u2018", "'"},      Sign{"\u2019", "'"},      Sign{"\u201c", "\""},
+    Sign{"\u201d", "\""},     Sign{" \u2013", " --"},   Sign{" \u2014", " --"},
+    Sign{"\n\u2013", "\n--"}, Sign{"\n\u2014", "\n--"}, Sign{"\u00a0", " "}};
+
+// The typed characters. Between two straight quotes a curly one of their kind is text: 'it\u2019s'.
 std::string typed(std::string_view text) {
-  struct Sign {
-    std::string_view set;
-    std::string_view typed;
-  };
-  constexpr std::array kSigns{
-      Sign{"\u2018", "'"},      Sign{"\u2019", "'"},      Sign{"\u201c", "\""},
-      Sign{"\u201d", "\""},     Sign{" \u2013", " --"},   Sign{" \u2014", " --"},
-      Sign{"\n\u2013", "\n--"}, Sign{"\n\u2014", "\n--"}, Sign{"\u00a0", " "}};
-  std::string result(text);
-  for (const Sign& sign : kSigns) boost::algorithm::replace_all(result, sign.set, sign.typed);
+  std::string result;
+  result.reserve(text.size());
+  char quote = '\0';  // the straight one that is open
+  for (std::size_t at = 0; at < text.size();) {
+    const std::string_view rest = text.substr(at);
+    const auto sign =
+        std::ranges::find_if(kSigns, [rest](const Sign& one) { return rest.starts_with(one.set); });
+    if (sign != kSigns.end() && (quote == '\0' || sign->typed.front() != quote)) {
+      result += sign->typed;
+      at += sign->set.size();
+      continue;
+    }
+    const char c = text[at];
+    const bool is_escape = c == '\\' && quote != '\'' && at + 1 < text.size();
+    const bool is_comment =
+        c == '#' && quote == '\0' && (at == 0 || is_blank(text[at - 1]) || text[at - 1] == '\n');
+    std::size_t taken = is_escape ? 2 : 1;
+    if (is_comment) taken = std::min(text.find('\n', at), text.size()) - at;
+    // One that nothing closes opens nothing: its partner may be a curly one.
+    if (c == quote) {
+      quote = '\0';
+    } else if (quote == '\0' && (c == '\'' || c == '"') &&
+               text.find(c, at + 1) != std::string_view::npos) {
+      quote = c;
+    }
+    result += text.substr(at, taken);
+    at += taken;
+  }
   return result;
 }
 

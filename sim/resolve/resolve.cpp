@@ -181,21 +181,33 @@ void Resolver::find_model() {
       r_.model = load_model_files(path, overrides);
       weights_told_ = read_from_files_ = true;
     } else if (known || !read_checkpoint_name(overrides)) {
-      const std::string format = known ? "" : unknown_gguf_format(catalog_, s.model);
-      if (!format.empty()) {
-        throw ConfigError(fmt::format("{}: no such file, and as the name of a model its format {} "
-                                      "is not known; of GGUF files are {}",
-                                      s.model, format, comma_list(gguf_formats())),
-                          ErrorKind::unknown);
-      }
-      if (!known && looks_like_path(s.model)) {
-        throw ConfigError(fmt::format("{}: no such file or folder", s.model),
-                          ErrorKind::unreadable);
-      }
+      if (!known) refuse_unknown_model();
       r_.model = catalog_.model(s.model, overrides);
       take_published_checkpoint(overrides);
     }
   });
+}
+
+// Of a name that is no model's and no file's.
+void Resolver::refuse_unknown_model() const {
+  const std::string& name = r_.scenario.model;
+  const std::string format = unknown_gguf_format(catalog_, name);
+  if (!format.empty()) {
+    throw ConfigError(fmt::format("{}: no such file, and as the name of a model its format {} is "
+                                  "not known; of GGUF files are {}",
+                                  name, format, comma_list(gguf_formats())),
+                      ErrorKind::unknown);
+  }
+  if (looks_like_path(name)) {
+    throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                .problem = fmt::format("{}: no such file or folder", name),
+                                .context = std::string(kOwnModelHint)});
+  }
+  try {
+    static_cast<void>(catalog_.model(name));
+  } catch (const ConfigError& error) {
+    throw error.with_context(std::string(kOwnModelHint));
+  }
 }
 
 // No engine makes floats of 4 bits while it loads: who asks for them has a checkpoint of this model

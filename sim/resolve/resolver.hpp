@@ -17,6 +17,7 @@ class Resolver {
 
  private:
   void find_model();
+  void refuse_unknown_model() const;
   [[nodiscard]] bool reads_cache_format(std::string_view method) const;
   void take_usual_format();
   bool read_checkpoint_name(const std::filesystem::path& overrides);

@@ -168,6 +168,15 @@ RunVerdict judge_targets(const RunResult& run, const Catalog& catalog) {
   return {HoldVerdict::holds, share, Binds::nothing};
 }
 
+// Of the rate that was asked for, where it is one; arrivals are drawn around it.
+std::string overload_text(const RunResult& run, double served, double arrived) {
+  const std::optional<double>& asked = run.resolved.scenario.workload.arrivals.request_rate;
+  const std::string drawn = fmt::format("{:.3g}", arrived);
+  const std::string rate = asked ? fmt::format("{:.3g}", *asked) : drawn;
+  return fmt::format("overloaded: serves {:.3g} of {} requests/s{}", served, rate,
+                     rate == drawn ? "" : fmt::format(" ({} as drawn with this seed)", drawn));
+}
+
 }  // namespace
 
 std::string_view name_of(HoldVerdict verdict) {
@@ -209,8 +218,7 @@ std::string unserved_traffic(const RunResult& run) {
     // A window that ends before the first answer says nothing about what is served.
     const double served =
         steady.finish_rate > 0 ? steady.finish_rate : run.summary.metrics.request_throughput;
-    return fmt::format("overloaded: serves {:.3g} of {:.3g} requests/s", served,
-                       steady.arrival_rate);
+    return overload_text(run, served, steady.arrival_rate);
   }
   if (const auto& use = run.totals.api_server; use && is_saturated(*use)) {
     return fmt::format("the API server falls behind, by up to {:.1f} s", backlog_s(*use));

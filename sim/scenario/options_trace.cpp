@@ -24,7 +24,8 @@ const OptionRow kTraceRows[] = {
     {.pointer = "/workload/trace/columns",
      .reach = of_trace<&T::columns>,
      .doc = "what the columns of a table are, where their names do not say it: "
-            "time=ts:s,in=prompt,out=completion (units s, ms, us, ns)",
+            "time=ts:s,in=prompt,out=completion,status=code (units s, ms, us, ns; of dates mdy, "
+            "dmy)",
      .absent = "by their names",
      .group = kGroup},
     {.pointer = "/workload/trace/from_s",

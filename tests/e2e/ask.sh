@@ -116,11 +116,19 @@ answer 0 table.txt --model llama-3.1-8b --device h100-sxm,2x4090,l4 --rate 1 --i
 [[ $(grep -cE 'llama-3.1-8b +[12] x ' table.txt) == 3 ]] ||
   fail "no line for each device: $(cat table.txt)"
 grep -q ' llama-3.1-8b on 2 x rtx4090: ' table.txt || fail "$(cat table.txt)"
+# What the single answers say, once for all that say the same.
+grep -qE 'llama-3.1-8b +1 x h100-sxm .* measured *$' table.txt || fail "$(cat table.txt)"
+grep -qE '^accuracy +.*h100-sxm.*: measured mean TTFT' table.txt || fail "$(cat table.txt)"
+grep -q '^warning ' table.txt || fail "$(cat table.txt)"
+answer 0 spaced.txt --model llama-3.1-8b --device '2 x RTX 4090' --rate 1 --in 500 --out 50
+grep -q 'on 2 x rtx4090' spaced.txt || fail "$(cat spaced.txt)"
+answer 0 formats.txt --model qwen3-8b,Qwen/Qwen3-8B-FP8 --device l40s --rate 1 --in 500 --out 50
+grep -qE '^ *model +weights +devices' formats.txt || fail "$(cat formats.txt)"
 
 # Variants of one model are told apart.
 answer 0 variants.txt --model qwen3-32b,qwen3-32b:q4_k_m --device 2xh100-sxm --rate 1
 for name in qwen3-32b qwen3-32b:q4_k_m; do
-  grep -qE "^ +$name +2 x h100-sxm +HOLDS" variants.txt || fail "$(cat variants.txt)"
+  grep -qE "^ +$name +(bf16|q4_k_m) +2 x h100-sxm +HOLDS" variants.txt || fail "$(cat variants.txt)"
   grep -q " $name on 2 x h100-sxm: " variants.txt || fail "$(cat variants.txt)"
 done
 

@@ -82,6 +82,23 @@ expect_error 'latin.json:1: byte 0xff is not UTF-8' \
   "$HEADROOM" capacity --model latin.json --device h100-sxm
 expect_error 'unknown model' "$HEADROOM" capacity --model $'\xff' --device h100-sxm --json
 
+# A model that nobody knows: how to bring it
+for command in 'ask --model acme/Own-9B --device l4' 'capacity --model acme/Own-9B --device l4' \
+  'run demo --set model=acme/Own-9B' 'ask --device l4 -- vllm serve acme/Own-9B'; do
+  # shellcheck disable=SC2086 # words
+  expect_error 'your own: --set model=PATH of a folder' "$HEADROOM" $command
+done
+"$HEADROOM" from 'vllm serve acme/Own-9B' >own.txt
+grep -q 'acme/Own-9B is not in the catalog (your own: --set model=PATH' own.txt ||
+  fail "$(cat own.txt)"
+"$HEADROOM" from 'vllm serve Qwen/Qwen3-8B' >own.txt
+if grep -q 'your own' own.txt; then fail "$(cat own.txt)"; fi
+
+# Counted devices, where one device is described: the option that counts them
+expect_error 'engine.tensor_parallel_size=2' \
+  "$HEADROOM" capacity --model qwen3-8b --device '2 x RTX 4090'
+expect_error 'engine.tensor_parallel_size=2' "$HEADROOM" run demo --set 'device=2 x 4090'
+
 # Loops of links
 mkdir loops
 ln -s loop loops/loop

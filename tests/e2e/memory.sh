@@ -191,6 +191,18 @@ grep -q '^verdict  *DOES NOT START: free memory' chat.txt || fail "$(cat chat.tx
 expect_error '--service: value chet: no such service' \
   "$HEADROOM" audit shared.yaml --service chet --device l40s "${local[@]}"
 
+# A mistake of another service is a note of the one that is asked about.
+"$HEADROOM" audit shared.yaml --service chat --device l40s >chat.txt
+tr -s '\n ' ' ' <chat.txt | grep -q 'local is left out, and what it holds of the device is not' ||
+  fail "$(cat chat.txt)"
+tr -s '\n ' ' ' <chat.txt | grep -q 'the services before it hold: small' || fail "$(cat chat.txt)"
+sed 's/Qwen2.5-1.5B-Instruct/Unheard-of/' shared.yaml >broken.yaml
+"$HEADROOM" ask broken.yaml --service chat --device l40s --rate 1 --in 500 --out 50 >chat.txt
+tr -s '\n ' ' ' <chat.txt | grep -q 'small is left out' || fail "$(cat chat.txt)"
+"$HEADROOM" from broken.yaml --service chat --device l40s >chat.json
+has chat.json 'small is left out'
+expect_error 'small: /model: unknown model' "$HEADROOM" audit broken.yaml --service small --device l40s
+
 # A flag that says nothing about what is audited is refused.
 expect_error '--model' "$HEADROOM" audit demo --model llama-3.1-8b
 expect_error '--device' "$HEADROOM" audit demo --device l40s
@@ -212,6 +224,36 @@ grep -qE '^weights +#+\.+ +14.99 GiB$' bars.txt || fail "$(cat bars.txt)"
 grep -q '^not known  *the device' bars.txt || fail "$(cat bars.txt)"
 "$HEADROOM" audit longest.log --device rtx4090 >bars.txt
 grep -qE '^rest +#+\.+ +[0-9.]+ GiB' bars.txt || fail "no rest: $(cat bars.txt)"
+
+# A start that went well: the log's figures as bars, beside those of the modelled start.
+cat >started.log <<'LOG'
+[2025-10-16 09:05:01] server_args=ServerArgs(model_path='Qwen/Qwen3-8B', tp_size=1, \
+context_length=8192)
+[2025-10-16 09:05:09] Load weight end. type=Qwen3, avail mem=62.95 GB, mem usage=15.27 GB.
+[2025-10-16 09:05:10] KV Cache is allocated. #tokens: 387968, K size: 26.64 GB, V size: 26.64 GB
+[2025-10-16 09:05:20] Capture cuda graph end. Time elapsed: 5 s. mem usage=1.44 GB. \
+avail mem=8.05 GB.
+LOG
+sed -i -z 's/\\\n//g' started.log
+"$HEADROOM" audit started.log --device h100-sxm >started.txt
+has started.txt 'NO SHORTAGE: '
+has started.txt 'qwen3-8b on h100-sxm'
+grep -qE '^weights +#+\.+ +15.27 GiB +19.3 %   predicted [0-9.]+$' started.txt ||
+  fail "$(cat started.txt)"
+grep -qE '^KV +#+\.+ +53.28 GiB .* predicted [0-9.]+$' started.txt || fail "$(cat started.txt)"
+has started.txt 'left          8.05 GiB free after the start'
+has started.txt '387,968 tokens of KV'
+"$HEADROOM" audit started.log --device h100-sxm --json | grep -q '"predicted"' || fail 'no JSON'
+"$HEADROOM" audit - <started.log >started.txt # the device is not in the log
+has started.txt '--device DEVICE'
+sed 1d started.log | "$HEADROOM" audit - --model qwen3-8b --device l40s >started.txt
+has started.txt 'qwen3-8b on l40s'
+expect_error 'unknown model' "$HEADROOM" audit started.log --model qwen99 --device l40s
+head -1 started.log >settings.log
+expect_error 'about memory were looked for' "$HEADROOM" audit settings.log
+printf '(EngineCore_DP0 pid=1) INFO [gpu_worker.py:456] Available KV cache memory: 17.36 GiB\n' |
+  "$HEADROOM" audit - >started.txt # of vLLM, without the model
+has started.txt 'NO SHORTAGE: '
 
 # Numbers as scenario files have them.
 "$HEADROOM" audit demo --context 8k --concurrency 1k >short.txt

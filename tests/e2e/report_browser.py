@@ -141,6 +141,19 @@ class Page:
               one.querySelectorAll('tbody tr').length === 0).length;""")
         self.check(empty == 0, f"{empty} tables behind charts are empty")
         self.check_width()
+        self.check_sideways()
+
+    def check_sideways(self):
+        """A table wider than its frame scrolls in it and says so; any other does not."""
+        self.script("return new Promise((done) => setTimeout(done, 100))")
+        for name, beyond, hidden in self.script("""
+                return [...document.querySelectorAll('.table-box')].map((box) => {
+                  const frame = box.querySelector('.scroll');
+                  return [frame.getAttribute('aria-label'), frame.scrollWidth - frame.clientWidth,
+                          box.querySelector('.wider').hidden];
+                });"""):
+            self.check(hidden == (beyond <= 1),
+                       f"table {name}: {beyond} px beyond its frame, hint hidden: {hidden}")
 
     def check_quiet(self):
         errors = [entry["message"] for entry in self.driver.get_log("browser")]

@@ -66,8 +66,8 @@ CsvRows::CsvRows(LineReader& lines, char separator) : lines_(lines), separator_(
   }
 }
 
-CsvRows::CsvRows(LineReader& lines, std::vector<std::string> columns)
-    : lines_(lines), columns_(std::move(columns)) {}
+CsvRows::CsvRows(LineReader& lines, std::vector<std::string> columns, char separator)
+    : lines_(lines), separator_(separator), columns_(std::move(columns)) {}
 
 std::optional<CsvRows::Column> CsvRows::find(std::string_view name) const {
   const auto found = std::ranges::find(columns_, name);

@@ -24,7 +24,7 @@ class CsvRows {
   // Reads the header. DataError: no header, a name twice.
   explicit CsvRows(LineReader& lines, char separator = ',');
   // Without a header: the columns have these names.
-  CsvRows(LineReader& lines, std::vector<std::string> columns);
+  CsvRows(LineReader& lines, std::vector<std::string> columns, char separator = ',');
 
   using Column = std::size_t;
   [[nodiscard]] std::optional<Column> find(std::string_view name) const;

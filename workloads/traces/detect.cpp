@@ -145,6 +145,10 @@ void refuse_others(const FileStart& start, const LineReader& lines) {
     throw DataError(
         fmt::format("{}: is a git-lfs pointer, not the trace: run git lfs pull", lines.path()));
   }
+  if (start.bytes.starts_with("\xff\xfe") || start.bytes.starts_with("\xfe\xff")) {
+    throw DataError(
+        fmt::format("{}: is UTF-16 text, expected UTF-8: save it as UTF-8", lines.path()));
+  }
   const auto has = [&](std::string_view key) { return json_mentions(start, key); };
   if (has("request_latency") && has("input_config")) {
     throw DataError(

@@ -12,6 +12,7 @@
 #include "workloads/traces/decimal.hpp"
 #include "workloads/traces/json_line.hpp"
 #include "workloads/traces/shown.hpp"
+#include "workloads/traces/table_cells.hpp"
 
 namespace headroom {
 namespace {
@@ -74,6 +75,8 @@ std::string_view cell_text(const JsonNode& object, std::string_view name) {
 struct Sample {
   std::vector<std::string> names;
   std::vector<std::vector<std::string>> rows;
+  bool has_header = true;
+  bool decimal_commas = false;
 };
 
 Sample json_sample(const FileStart& start, std::string_view place) {
@@ -92,17 +95,34 @@ Sample json_sample(const FileStart& start, std::string_view place) {
   return sample;
 }
 
+// Of a file without a header the columns are called 1, 2, ...
 Sample csv_sample(const FileStart& start, char separator) {
   Sample sample;
   for (const std::string_view line : sample_lines(start.bytes)) {
     std::vector<std::string> fields = csv_header(line, separator);
-    if (sample.names.empty()) {
+    if (sample.names.empty() && holds_values(fields)) {
+      sample.has_header = false;
+      for (std::size_t i = 1; i <= fields.size(); ++i) sample.names.push_back(std::to_string(i));
+    } else if (sample.names.empty()) {
       sample.names = std::move(fields);
-    } else if (fields.size() == sample.names.size()) {
-      sample.rows.push_back(std::move(fields));
+      continue;
     }
+    if (fields.size() == sample.names.size()) sample.rows.push_back(std::move(fields));
+  }
+  sample.decimal_commas = separator != ',' && has_decimal_commas(sample.rows);
+  if (!sample.decimal_commas) return sample;
+  std::string kept;
+  for (std::vector<std::string>& row : sample.rows) {
+    for (std::string& cell : row) cell = std::string(with_decimal_point(cell, kept));
   }
   return sample;
+}
+
+[[noreturn]] void refuse_without_header(std::string_view line, std::string_view place) {
+  throw DataError(
+      fmt::format("{}: no header line: '{}' holds values; say what the columns are by their "
+                  "numbers: --columns time=1:s,in=2,out=3",
+                  place, shown(line)));
 }
 
 }  // namespace
@@ -121,6 +141,8 @@ class TableReader::Rows {
 class TableReader::CsvTable final : public Rows {
  public:
   CsvTable(LineReader& lines, char separator) : rows_(lines, separator) {}
+  CsvTable(LineReader& lines, std::vector<std::string> names, char separator)
+      : rows_(lines, std::move(names), separator) {}
   bool next() override { return rows_.next(); }
   std::string_view text(std::size_t column) const override { return rows_.text(column); }
   std::string place() const override { return rows_.place(); }
@@ -148,7 +170,12 @@ class TableReader::JsonTable final : public Rows {
 
 bool is_table(const FileStart& start) {
   if (!is_json_table(start)) {
-    return names_requests(csv_header(start.first_line, separator_of(start.first_line)));
+    const char separator = separator_of(start.first_line);
+    if (names_requests(csv_header(start.first_line, separator))) return true;
+    const Sample sample = csv_sample(start, separator);
+    constexpr std::size_t kFewestColumns = 3;
+    return sample.names.size() >= kFewestColumns && !sample.rows.empty() &&
+           holds_values(sample.rows.front());
   }
   try {
     return names_requests(cell_names(parse_json_node(start.first_line, "")));
@@ -163,27 +190,67 @@ TableReader::TableReader(LineReader& lines, const NamedColumns& given) {
   const bool json = is_json_table(start);
   const char separator = separator_of(start.first_line);
   Sample sample = json ? json_sample(start, place) : csv_sample(start, separator);
+  if (!sample.has_header && (given.prompt.empty() || given.output.empty())) {
+    refuse_without_header(start.first_line, place);
+  }
   columns_ = find_columns(sample.names, sample.rows, given, place);
+  decimal_commas_ = sample.decimal_commas;
   names_ = std::move(sample.names);
   if (json) {
     rows_ = std::make_unique<JsonTable>(lines, names_);
-  } else {
+  } else if (sample.has_header) {
     rows_ = std::make_unique<CsvTable>(lines, separator);
+  } else {
+    rows_ = std::make_unique<CsvTable>(lines, names_, separator);
   }
 }
 
 TableReader::~TableReader() = default;
 
 bool TableReader::next(TraceRecord& record) {
-  if (!rows_->next()) return false;
+  do {
+    if (!rows_->next()) return false;
+  } while (has_failed());
   if (columns_.time) record.time_ns = time_of(rows_->text(*columns_.time));
   record.prompt_tokens = count_of(columns_.prompt);
   record.output_tokens = count_of(columns_.output);
   return true;
 }
 
+std::string TableReader::note() const {
+  std::string note = columns_.note;
+  if (decimal_commas_) note += "; commas are decimal points";
+  if (failed_ > 0) {
+    note += fmt::format(
+        "; {} of {} rows are failed requests ({} 400 or more) and are left out (--columns "
+        "status=none keeps them)",
+        failed_, rows_->rows_read(), names_[*columns_.status]);
+  }
+  return note;
+}
+
+bool TableReader::has_failed() {
+  constexpr std::int32_t kFirstError = 400;
+  if (!columns_.status) return false;
+  const std::string_view text = rows_->text(*columns_.status);
+  if (text.empty()) return false;
+  const std::optional<std::int32_t> code = parse_count(text);
+  if (!code) refuse(*columns_.status, "an HTTP status such as 200");
+  if (*code < kFirstError) return false;
+  ++failed_;
+  return true;
+}
+
 // Dates with slashes are read as those with dashes.
 TimeNs TableReader::time_of(std::string_view text) {
+  if (columns_.is_date && columns_.order != DateOrder::year_first) {
+    const std::optional<std::string> date = date_with_year_first(text, columns_.order);
+    const std::optional<TimeNs> time = date ? dates_.parse(*date) : std::nullopt;
+    if (time) return *time;
+    refuse(*columns_.time, columns_.order == DateOrder::month_first
+                               ? "MM/DD/YYYY hh:mm[:ss][ AM or PM], 1970 to 2254"
+                               : "DD/MM/YYYY hh:mm[:ss][ AM or PM], 1970 to 2254");
+  }
   if (columns_.is_date) {
     text_.assign(text);
     for (std::size_t i = 0; i < std::min<std::size_t>(10, text_.size()); ++i) {
@@ -192,13 +259,15 @@ TimeNs TableReader::time_of(std::string_view text) {
     if (const std::optional<TimeNs> time = dates_.parse(text_)) return *time;
     refuse(*columns_.time, "YYYY-MM-DD hh:mm:ss[.fraction][Z or +hh:mm], 1970 to 2254");
   }
+  if (decimal_commas_) text = with_decimal_point(text, text_);
   const std::optional<std::int64_t> time = parse_scaled_decimal(text, unit_ns(columns_.unit));
   if (time && *time >= 0 && *time <= kLatestTraceNs) return *time;
   refuse(*columns_.time, "a number >= 0 within 285 years");
 }
 
-std::int32_t TableReader::count_of(std::size_t column) const {
-  const std::string_view text = rows_->text(column);
+std::int32_t TableReader::count_of(std::size_t column) {
+  std::string_view text = rows_->text(column);
+  if (decimal_commas_) text = with_decimal_point(text, text_);
   if (text.empty()) return 0;
   if (const std::optional<std::int32_t> count = parse_count(text)) return *count;
   refuse(column, fmt::format("an integer in 0 .. {}", INT32_MAX));

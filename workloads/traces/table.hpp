@@ -4,6 +4,7 @@
 // object of a JSON line is "usage.prompt_tokens". Read after all formats that have a name: columns
 // that mean more (sessions, prefixes) are those formats' own.
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,12 +16,14 @@
 
 namespace headroom {
 
-// Whether a header, or the first object, names tokens of prompts or of answers, or times.
+// Whether a header, or the first object, names tokens of prompts or of answers, or times; or names
+// columns of numbers, which the user may explain.
 [[nodiscard]] bool is_table(const FileStart& start);
 
 class TableReader final : public TraceReader {
  public:
-  // DataError: no columns of tokens; a column of `given` is not there.
+  // DataError: no columns of tokens; a column of `given` is not there. Columns of a file without a
+  // header are called by their numbers, from 1.
   explicit TableReader(LineReader& lines, const NamedColumns& given = {});
   ~TableReader() override;
 
@@ -28,7 +31,7 @@ class TableReader final : public TraceReader {
   [[nodiscard]] TraceClock clock() const override {
     return columns_.time ? TraceClock::absolute : TraceClock::none;
   }
-  [[nodiscard]] std::string note() const override { return columns_.note; }
+  [[nodiscard]] std::string note() const override;
 
  private:
   class Rows;
@@ -36,14 +39,18 @@ class TableReader final : public TraceReader {
   class JsonTable;
 
   [[nodiscard]] TimeNs time_of(std::string_view text);
-  [[nodiscard]] std::int32_t count_of(std::size_t column) const;
+  [[nodiscard]] std::int32_t count_of(std::size_t column);
+  // Of this row: answered with an error.
+  [[nodiscard]] bool has_failed();
   [[noreturn]] void refuse(std::size_t column, std::string_view wanted) const;
 
   std::vector<std::string> names_;
   std::unique_ptr<Rows> rows_;
   TableColumns columns_;
   TimestampParser dates_;
-  std::string text_;  // of a date in another spelling
+  std::string text_;  // of a date or a number in another spelling
+  bool decimal_commas_ = false;
+  std::int64_t failed_ = 0;  // rows that were left out
 };
 
 }  // namespace headroom

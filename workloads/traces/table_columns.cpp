@@ -14,7 +14,7 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kNoTimes = "none";
+constexpr std::string_view kNoColumn = "none";
 constexpr std::array<std::string_view, 5> kTimeUnits{"", "s", "ms", "us", "ns"};
 
 // Names as word_key makes them, without a unit behind them; the likeliest first.
@@ -34,7 +34,7 @@ constexpr std::string_view kPromptNames =
     "inputtokenlen|inputsequencelength|inputseqlen|inputseqlength|isl|promptlength|promptlen|"
     "prompttokenlength|promptsize|prefilltokens|prefilllength|prefilllen|prefill|contextlength|"
     "contextlen|requestlength|requestlen|querylength|querylen|ninput|nprompt|nprompttokens|"
-    "ninputtokens|promptn|tokensin|intokens|inputsize|questiontokens|usertokens|prompts|prompt|"
+    "ninputtokens|nin|promptn|tokensin|intokens|inputsize|questiontokens|usertokens|prompts|prompt|"
     "inputs|input|context|in";
 constexpr std::string_view kOutputNames =
     "completiontokens|outputtokens|generatedtokens|numdecodetokens|numoutputtokens|"
@@ -45,8 +45,12 @@ constexpr std::string_view kOutputNames =
     "outputtokenlen|outputsequencelength|outputseqlen|outputseqlength|osl|completionlength|"
     "completionlen|responselength|responselen|responsetokenlength|generationlength|generationlen|"
     "genlength|genlen|decodetokens|decodelength|decodelen|decode|answerlength|answerlen|noutput|"
-    "noutputtokens|ncompletion|npredict|ngenerated|predictedn|tokensout|outtokens|outputsize|"
+    "noutputtokens|nout|ncompletion|npredict|ngenerated|predictedn|tokensout|outtokens|outputsize|"
     "assistanttokens|completions|completion|outputs|output|responses|response|generated|answer|out";
+
+constexpr std::string_view kStatusNames =
+    "status|statuscode|httpstatus|httpstatuscode|responsestatus|responsecode|httpcode|"
+    "responsestatuscode|resultcode|httpresponsecode";
 
 // Words that say a unit at the end of a name.
 constexpr std::array<std::pair<std::string_view, TimeUnit>, 24> kUnitWords{
@@ -148,7 +152,11 @@ bool most_hold(std::span<const std::vector<std::string>> samples, std::size_t co
 
 bool holds_count(std::string_view text) { return parse_count(text).has_value(); }
 bool holds_time(std::string_view text) {
-  return looks_like_date(text) || parse_scaled_decimal(text, 1).has_value();
+  return looks_like_date(text) || is_local_date(text) || parse_scaled_decimal(text, 1).has_value();
+}
+bool holds_status(std::string_view text) {
+  const std::optional<std::int32_t> code = parse_count(text);
+  return code && *code >= 100 && *code <= 599;
 }
 
 // A name that leaves no doubt about what the cells should hold; "prompt" may be a text.
@@ -227,20 +235,82 @@ bool mentions_time(std::string_view name) {
   });
 }
 
-std::size_t column_called(std::span<const std::string> names, const std::string& name,
-                          std::string_view place) {
-  const auto found = std::ranges::find(names, name);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  throw DataError(fmt::format("{}: no column '{}' (columns: {})", place, shown(name),
-                              shown(comma_list(names))));
+// Finds the column of each role and keeps what is wrong, so that all of it is said at once.
+class ColumnFinder {
+ public:
+  ColumnFinder(std::span<const std::string> names,
+               std::span<const std::vector<std::string>> samples, std::string_view place)
+      : names_(names), samples_(samples), place_(place) {}
+
+  // The column called `name`, else by the names of `list`. Nothing: there is none.
+  std::optional<std::size_t> find(const std::string& name, std::string_view list,
+                                  bool (*is_one)(std::string_view)) {
+    if (name.empty()) return column_by_name(names_, samples_, list, is_one);
+    const auto found = std::ranges::find(names_, name);
+    if (found != names_.end()) return static_cast<std::size_t>(found - names_.begin());
+    if (!unknown_.empty()) unknown_ += ", ";
+    unknown_ += fmt::format("'{}'", shown(name));
+    several_unknown_ = unknown_.find(", ") != std::string::npos;
+    return std::nullopt;
+  }
+
+  // `what` no column is, as --columns `setting` says it. A name that is not there is said alone.
+  void miss(const std::string& name, std::string_view what, std::string_view setting) {
+    if (!name.empty()) return;
+    missing_.emplace_back(what);
+    settings_ += (settings_.empty() ? "" : ",") + std::string(setting);
+  }
+
+  void check() const {
+    std::string problem;
+    if (!unknown_.empty()) {
+      problem = fmt::format("no column{} {}", several_unknown_ ? "s" : "", unknown_);
+    }
+    for (std::size_t i = 0; i < missing_.size(); ++i) {
+      problem += problem.empty() ? "no column " : i == 0 ? "; no column " : ", and none ";
+      problem += missing_[i];
+    }
+    if (problem.empty()) return;
+    problem += fmt::format(" (columns: {})", shown(comma_list(names_)));
+    if (!missing_.empty()) {
+      problem += fmt::format("; if {} does, name it: --columns {}",
+                             missing_.size() > 1 ? "any" : "one", settings_);
+    }
+    throw DataError(fmt::format("{}: {}", place_, problem));
+  }
+
+ private:
+  std::span<const std::string> names_;
+  std::span<const std::vector<std::string>> samples_;
+  std::string_view place_;
+  std::string unknown_;
+  bool several_unknown_ = false;
+  std::vector<std::string> missing_;
+  std::string settings_;
+};
+
+// Of a column with dates. DataError: the month may stand first or second.
+DateOrder order_of(std::span<const std::vector<std::string>> samples, std::size_t column,
+                   std::string_view name, DateOrder given, std::string_view place) {
+  const DateOrder shown_order = order_of_dates(samples, column);
+  if (shown_order != DateOrder::unknown) return shown_order;
+  if (given != DateOrder::unknown) return given;
+  throw DataError(fmt::format(
+      "{}: {}: no date of the first {} rows shows whether the month stands first, as '{}': say it, "
+      "--columns time={}:mdy or :dmy",
+      place, shown(name), samples.size(), shown(samples.front()[column]), shown(name)));
 }
 
-[[noreturn]] void refuse_missing(std::span<const std::string> names, std::string_view role,
-                                 std::string_view what, std::string_view place) {
-  throw DataError(
-      fmt::format("{}: no column holds the tokens of {} (columns: {}); if one does, name it: "
-                  "--columns {}=NAME",
-                  place, what, shown(comma_list(names)), role));
+// What stands behind the name of times: "ms", or the order of dates.
+bool take_unit(std::string_view text, NamedColumns& named) {
+  if (text == "mdy" || text == "dmy") {
+    named.order = text == "mdy" ? DateOrder::month_first : DateOrder::day_first;
+    return true;
+  }
+  const auto* const unit = std::ranges::find(kTimeUnits, text);
+  if (unit == kTimeUnits.begin() || unit == kTimeUnits.end()) return false;
+  named.unit = static_cast<TimeUnit>(unit - kTimeUnits.begin());
+  return true;
 }
 
 }  // namespace
@@ -270,22 +340,22 @@ NamedColumns parse_columns(std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
     const std::size_t equals = part.find('=');
     if (equals == std::string_view::npos || equals + 1 == part.size()) {
-      refuse("expected time=NAME:unit,in=NAME,out=NAME");
+      refuse("expected time=NAME:unit,in=NAME,out=NAME,status=NAME");
     }
     const std::string_view role = part.substr(0, equals);
     std::string_view name = part.substr(equals + 1);
-    std::string* into = role == "time"  ? &named.time
-                        : role == "in"  ? &named.prompt
-                        : role == "out" ? &named.output
-                                        : nullptr;
-    if (into == nullptr) refuse("expected time, in or out in front of each =");
+    std::string* into = role == "time"     ? &named.time
+                        : role == "in"     ? &named.prompt
+                        : role == "out"    ? &named.output
+                        : role == "status" ? &named.status
+                                           : nullptr;
+    if (into == nullptr) refuse("expected time, in, out or status in front of each =");
     if (!into->empty()) refuse("a role stands twice");
     const std::size_t colon = name.rfind(':');
     if (role == "time" && colon != std::string_view::npos) {
-      const auto* const unit = std::ranges::find(kTimeUnits, name.substr(colon + 1));
-      if (unit == kTimeUnits.begin() || unit == kTimeUnits.end())
-        refuse("a unit is s, ms, us or ns");
-      named.unit = static_cast<TimeUnit>(unit - kTimeUnits.begin());
+      if (!take_unit(name.substr(colon + 1), named)) {
+        refuse("a unit is s, ms, us or ns, and of dates mdy or dmy");
+      }
       name = name.substr(0, colon);
     }
     *into = name;
@@ -304,35 +374,40 @@ bool names_requests(std::span<const std::string> names) {
 TableColumns find_columns(std::span<const std::string> names,
                           std::span<const std::vector<std::string>> samples,
                           const NamedColumns& given, std::string_view place) {
-  const auto chosen = [&](const std::string& name, std::string_view list,
-                          bool (*is_one)(std::string_view)) -> std::optional<std::size_t> {
-    if (!name.empty()) return column_called(names, name, place);
-    return column_by_name(names, samples, list, is_one);
-  };
+  ColumnFinder finder(names, samples, place);
   TableColumns columns;
-  const auto prompt = chosen(given.prompt, kPromptNames, holds_count);
-  if (!prompt) refuse_missing(names, "in", "prompts", place);
-  const auto output = chosen(given.output, kOutputNames, holds_count);
-  if (!output) refuse_missing(names, "out", "answers", place);
+  const bool has_times = given.time != kNoColumn;
+  const auto prompt = finder.find(given.prompt, kPromptNames, holds_count);
+  const auto output = finder.find(given.output, kOutputNames, holds_count);
+  if (has_times) columns.time = finder.find(given.time, kTimeNames, holds_time);
+  if (given.status != kNoColumn) {
+    columns.status = finder.find(given.status, kStatusNames, holds_status);
+  }
+  if (!prompt) finder.miss(given.prompt, "holds the tokens of prompts", "in=NAME");
+  if (!output) finder.miss(given.output, "holds the tokens of answers", "out=NAME");
+  if (has_times && !columns.time && std::ranges::any_of(names, mentions_time)) {
+    finder.miss(given.time, "is known to hold the times of requests", "time=NAME:s (or time=none)");
+  }
+  finder.check();
   columns.prompt = *prompt;
   columns.output = *output;
-  const bool has_times = given.time != kNoTimes;
-  if (has_times) columns.time = chosen(given.time, kTimeNames, holds_time);
-  if (has_times && !columns.time && std::ranges::any_of(names, mentions_time)) {
-    throw DataError(
-        fmt::format("{}: no column is known to hold the times of requests (columns: {}); name it: "
-                    "--columns time=NAME:s, or time=none",
-                    place, shown(comma_list(names))));
-  }
   columns.note = fmt::format("columns: in = {}, out = {}", names[*prompt], names[*output]);
+  if (columns.status && !given.status.empty()) {
+    columns.note += fmt::format(", status = {}", names[*columns.status]);
+  }
   if (!columns.time) {
     columns.note += "; no column of times was found, so that the scenario must give arrivals";
     return columns;
   }
   const std::string& time = names[*columns.time];
-  columns.is_date = !samples.empty() && looks_like_date(samples.front()[*columns.time]);
+  const bool is_local = !samples.empty() && is_local_date(samples.front()[*columns.time]);
+  columns.is_date =
+      is_local || (!samples.empty() && looks_like_date(samples.front()[*columns.time]));
   std::string unit = "dates";
-  if (!columns.is_date) {
+  if (is_local) {
+    columns.order = order_of(samples, *columns.time, time, given.order, place);
+    unit += columns.order == DateOrder::month_first ? ", the month first" : ", the day first";
+  } else if (!columns.is_date) {
     const TimeUnit said = given.unit != TimeUnit::by_size ? given.unit : word_key(time).unit;
     const bool by_size = said == TimeUnit::by_size;
     columns.unit = by_size ? unit_by_size(samples, *columns.time) : said;

@@ -272,7 +272,8 @@ Asked asked_services(AskArguments a, const Catalog& catalog) {
   a.system.devices.clear();
   Asked asked;
   for (const std::string& device : devices) {
-    SharedServices all = shared_services(a.system.source.front(), device, set, catalog);
+    SharedServices all =
+        shared_services(a.system.source.front(), device, set, catalog, a.system.service);
     if (!a.system.service.empty()) all.services = {service_named(all, a.system.service)};
     const std::string prefix = devices.size() > 1 ? device + ": " : "";
     for (const std::string& note : all.order) asked.assumed.push_back(prefix + note);
@@ -320,8 +321,8 @@ int ask_command(AskArguments& a) {
   check_source(a, catalog);
   const bool by_names =
       !a.system.models.empty() || !a.system.engine.empty() || a.system.device_count;
-  const bool several =
-      !by_names && a.system.source.size() == 1 && starts_several(a.system.source.front());
+  const bool several = !by_names && a.system.source.size() == 1 &&
+                       starts_several(a.system.source.front(), a.system.service);
   Asked asked = several ? asked_services(a, catalog) : asked_system(a, catalog);
   const std::vector<std::string> units = unit_notes(a.targets);
   asked.assumed.insert(asked.assumed.end(), units.begin(), units.end());

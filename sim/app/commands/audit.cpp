@@ -18,14 +18,17 @@
 #include "sim/app/list.hpp"
 #include "sim/app/next_step.hpp"
 #include "sim/app/shared_source.hpp"
+#include "sim/app/started_source.hpp"
 #include "sim/app/system_source.hpp"
 #include "sim/engines/memory_failure.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/json/audit_json.hpp"
 #include "sim/report/json/shared_device_json.hpp"
+#include "sim/report/json/started_json.hpp"
 #include "sim/report/text/audit_report.hpp"
 #include "sim/report/text/failure_report.hpp"
 #include "sim/report/text/shared_device_report.hpp"
+#include "sim/report/text/started_report.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
@@ -84,8 +87,9 @@ Scenario audited_scenario(const AuditArguments& arguments, const std::string& te
   return load_scenario({parse_json(text, name), ""}, name, arguments.flags);
 }
 
+// `notes`: on where the scenario comes from.
 std::string scenario_audit(const AuditArguments& arguments, Scenario scenario,
-                           const Catalog& catalog) {
+                           const Catalog& catalog, const std::vector<std::string>& notes = {}) {
   AuditQuery query;
   query.scenario = std::move(scenario);
   if (arguments.context) {
@@ -96,18 +100,19 @@ std::string scenario_audit(const AuditArguments& arguments, Scenario scenario,
   }
   query.need.concurrency = arguments.concurrency.value_or(1);
   query.mitigate = arguments.mitigate;
-  const AuditReport report = audit(query, catalog);
+  AuditReport report = audit(query, catalog);
+  report.warnings.insert(report.warnings.end(), notes.begin(), notes.end());
   return arguments.json ? audit_json(report) : audit_text(report);
 }
 
 // Services that share devices: all of them, or one beside the others.
 std::string services_audit(const AuditArguments& arguments, const Catalog& catalog) {
-  const SharedServices all =
-      shared_services(arguments.target, arguments.device, arguments.flags.set, catalog);
+  const SharedServices all = shared_services(arguments.target, arguments.device,
+                                             arguments.flags.set, catalog, arguments.service);
   if (!arguments.service.empty()) {
     const DescribedSystem& one = service_named(all, arguments.service).system;
     return scenario_audit(arguments, load_scenario(one.document, one.document.json.name, {}),
-                          catalog);
+                          catalog, one.assumed);
   }
   if (arguments.context || arguments.concurrency || arguments.mitigate) {
     throw ConfigError(Complaint{.kind = ErrorKind::conflict,
@@ -157,25 +162,54 @@ std::vector<std::string> devices_of(const MemoryFailure& failure, const Catalog&
   return total && *total > 0 ? devices_of_total(catalog, *total) : std::vector<std::string>{};
 }
 
+std::string shown(const StartedAnswer& answer, bool json) {
+  return json ? started_json(answer) : started_text(answer);
+}
+
+// A log without a message that memory ran out: whole, or without the model or the device.
+std::string started_audit(const AuditArguments& arguments, const std::string& text,
+                          const LogAuditQuery& query, const Catalog& catalog) {
+  std::optional<StartupLog> log;
+  try {
+    std::istringstream in(text);
+    log = read_startup_log(in, arguments.target);
+  } catch (const ConfigError& error) {
+    if (const auto answer = started_answer(text, arguments.target, query, catalog)) {
+      return shown(*answer, arguments.json);
+    }
+    throw error.with_context(
+        fmt::format("lines of {} about memory were looked for, too", started_titles()));
+  }
+  try {
+    const LogAudit found = audit_log(*log, query, catalog);
+    if (arguments.json) return log_audit_json(found, nullptr);
+    const std::string bars = log->failure ? "" : started_bars(started_answer(found)) + "\n";
+    return bars + log_audit_text(found);
+  } catch (const ConfigError&) {
+    // What was given must be right; what the log does not say is left out.
+    if (log->failure || (!query.model.empty() && !query.device.empty())) throw;
+  }
+  return shown(started_answer(*log, query, catalog), arguments.json);
+}
+
 std::string log_audit(const AuditArguments& arguments, const std::string& text,
                       const Catalog& catalog) {
-  std::optional<MemoryFailure> failure = find_memory_failure(text);
-  std::istringstream in(text);
   LogAuditQuery query;
   query.model = arguments.model;
   query.device = arguments.device;
   if (!arguments.environment.empty()) query.environment = arguments.environment;
+  std::optional<MemoryFailure> failure = find_memory_failure(text);
+  if (!failure) return started_audit(arguments, text, query, catalog);
+  std::istringstream in(text);
   const std::string& name = arguments.target;
-  const std::vector<std::string> devices =
-      failure ? devices_of(*failure, catalog) : std::vector<std::string>{};
+  const std::vector<std::string> devices = devices_of(*failure, catalog);
   try {
     const LogAudit found = audit_log(read_startup_log(in, name), query, catalog);
-    if (arguments.json) return log_audit_json(found, failure ? &*failure : nullptr);
-    return (failure ? memory_failure_text(*failure, name, devices) + "\n" : "") +
-           log_audit_text(found);
+    if (arguments.json) return log_audit_json(found, &*failure);
+    return memory_failure_text(*failure, name, devices) + "\n" + log_audit_text(found);
   } catch (const ConfigError&) {
     // A tail says neither model nor device, but what ran out.
-    if (!failure || !query.model.empty()) throw;
+    if (!query.model.empty()) throw;
   }
   if (!query.device.empty()) {
     auto& total = failure->figures[static_cast<std::size_t>(MemoryFigure::total)];
@@ -228,7 +262,8 @@ std::string audit_command(const AuditArguments& arguments) {
   const std::string text = may_be_log ? input_text(arguments.target) : "";
   if (is_deployed(arguments, text)) {
     check_flags(arguments, "this is a compose file", false, true);
-    if (starts_several(arguments.target)) return services_audit(arguments, catalog);
+    if (starts_several(arguments.target, arguments.service))
+      return services_audit(arguments, catalog);
   } else if (may_be_log && is_log(text)) {
     check_flags(arguments, "this is a log", true, false);
     return with_next(log_audit(arguments, text, catalog), true);

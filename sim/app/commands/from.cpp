@@ -4,11 +4,15 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "hardware/catalog.hpp"
+#include "hardware/checkpoint_names.hpp"
 #include "sim/app/command.hpp"
 #include "sim/app/engine_source.hpp"
 #include "sim/app/input_text.hpp"
@@ -61,7 +65,7 @@ void count_others(const FromArguments& arguments, FromResult& result) {
     return;
   }
   const SharedServices all = shared_services(arguments.source.front(), arguments.device,
-                                             arguments.set, Catalog::embedded());
+                                             arguments.set, Catalog::embedded(), arguments.service);
   const DescribedSystem& own = service_named(all, arguments.service).system;
   result.scenario = own.document.json.root;
   result.notes = own.assumed;
@@ -74,11 +78,26 @@ void add_comment(std::string& text, const std::string& title,
   for (const std::string& line : lines) text += fmt::format("//   {}\n", visible_text(line));
 }
 
+// A model that neither the catalog nor a file has: whoever runs the scenario must bring it.
+void note_unknown_model(const Json& scenario, std::vector<std::string>& notes) {
+  const auto model = scenario.find("model");
+  if (model == scenario.end() || !model->is_string()) return;
+  const std::string name = model->get<std::string>();
+  const Catalog catalog = Catalog::embedded();
+  std::error_code no_error;
+  if (catalog.has_model(name) || std::filesystem::exists(name, no_error) ||
+      find_checkpoint(catalog, name)) {
+    return;
+  }
+  notes.push_back(fmt::format("the model {} is not in the catalog ({})", name, kOwnModelHint));
+}
+
 std::string from_command(const FromArguments& arguments) {
   check_words(arguments);
   FromResult result = scenario_from_source(
       {arguments.source, arguments.device, arguments.service, release_given(arguments.set)});
-  const bool beside_others = !arguments.service.empty() && starts_several(arguments.source.front());
+  const bool beside_others =
+      !arguments.service.empty() && starts_several(arguments.source.front(), arguments.service);
   if (beside_others) count_others(arguments, result);
   JsonDocument document{"from", std::move(result.scenario), {}};
   if (!arguments.device.empty() && !beside_others) document.root["device"] = arguments.device;
@@ -87,6 +106,7 @@ std::string from_command(const FromArguments& arguments) {
     const std::optional<std::string> setting = setting_for(arguments.service, assignment);
     if (!beside_others || setting) set_option(document, setting.value_or(assignment));
   }
+  note_unknown_model(document.root, result.notes);
   if (arguments.json) {
     const Json all = {{"scenario", document.root},
                       {"unknown_flags", result.unknown_flags},

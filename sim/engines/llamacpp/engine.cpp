@@ -229,7 +229,7 @@ std::span<const FixCandidate> ollama_fixes() {
 const Engine& llamacpp_engine() {
   static const Engine kEngine{
       .name = "llamacpp",
-      .version = "0.11026",  // build b11026
+      .version = "b11026",
       .versioned = true,
       .newest = kNewestLlamacpp,
       .summary = "llama.cpp server: slots with a context each, n_batch tokens a step",

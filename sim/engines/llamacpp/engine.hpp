@@ -9,6 +9,8 @@
 
 namespace headroom {
 
+struct StartedLines;
+
 // Options that only llama.cpp's server has; defaults: common/arg.cpp (ENGINES.md 6.5).
 struct LlamacppOptions {
   std::optional<std::int64_t> ctx_size;
@@ -35,9 +37,11 @@ struct OllamaOptions {
 };
 
 extern const EngineLaunch kLlamacppLaunch;
+extern const StartedLines kLlamacppStartedLines;
 extern const LoadMetrics kLlamacppLoadMetrics;
 [[nodiscard]] const Engine& llamacpp_engine();
 extern const EngineLaunch kOllamaLaunch;
+extern const StartedLines kOllamaStartedLines;
 [[nodiscard]] const Engine& ollama_engine();
 
 }  // namespace headroom

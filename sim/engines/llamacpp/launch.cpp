@@ -282,6 +282,7 @@ const EngineLaunch kLlamacppLaunch{
     .rows = kLlamacppRows,
     .variable_prefixes = "LLAMA_ARG_",
     .messages = kLlamacppMessages,
+    .started = &kLlamacppStartedLines,
     .spreads_by_itself = true,
 };
 
@@ -296,6 +297,7 @@ const EngineLaunch kOllamaLaunch{
     .positional_model = true,
     .variable_prefixes = "OLLAMA_",
     .messages = kOllamaMessages,
+    .started = &kOllamaStartedLines,
     .spreads_by_itself = true,
 };
 

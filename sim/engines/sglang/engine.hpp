@@ -8,6 +8,8 @@
 
 namespace headroom {
 
+struct StartedLines;
+
 // Options that only SGLang has; defaults: server_args.py (ENGINES.md 6.3).
 struct SglangOptions {
   std::optional<double> mem_fraction_static;
@@ -28,6 +30,7 @@ struct SglangOptions {
 };
 
 extern const EngineLaunch kSglangLaunch;
+extern const StartedLines kSglangStartedLines;
 extern const LoadMetrics kSglangLoadMetrics;
 [[nodiscard]] const Engine& sglang_engine();
 

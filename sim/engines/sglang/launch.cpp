@@ -440,6 +440,7 @@ const EngineLaunch kSglangLaunch{
     .positional_model = true,
     .variable_prefixes = "SGLANG_|SGL_",
     .messages = kSglangMessages,
+    .started = &kSglangStartedLines,
     .settle =
         [](LaunchDraft& draft) {
           settle_speculation(draft);

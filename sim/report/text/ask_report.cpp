@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "hardware/llm/dtype.hpp"
+#include "sim/kernel/nearest_name.hpp"
 #include "sim/report/text/capacity_report.hpp"
 #include "sim/report/text/terminal.hpp"
 #include "sim/report/text/wrapped_text.hpp"
@@ -181,15 +184,20 @@ std::string change_lines(const AskAnswer& answer) {
   return out.empty() ? out : "\n" + out;
 }
 
+// A vector has no time per output token.
+ExpectedError shown_error(const AskAnswer& answer) {
+  ExpectedError error = answer.run.expected_error;
+  if (!answer.makes_vectors) return error;
+  std::erase_if(error.ranges, [](const ErrorRange& one) {
+    return one.metric.find("tpot") != std::string_view::npos || one.metric == "decode_step";
+  });
+  return error;
+}
+
 }  // namespace
 
 std::string ask_text(const AskAnswer& answer, const AskText& texts) {
-  ExpectedError error = answer.run.expected_error;
-  if (answer.makes_vectors) {
-    std::erase_if(error.ranges, [](const ErrorRange& one) {
-      return one.metric.find("tpot") != std::string_view::npos || one.metric == "decode_step";
-    });
-  }
+  const ExpectedError error = shown_error(answer);
   std::string out =
       wrapped("", fmt::format("{}: {}", title_of(answer.verdict), answer.reason), 0, kAskWidth);
   out += ask_line("system", ask_system_text(answer));
@@ -229,41 +237,132 @@ std::string shown_model(const AskAnswer& answer, std::span<const AskAnswer> answ
   return is_variant ? r.scenario.model : r.model.id;
 }
 
-}  // namespace
-
-std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::string> services,
-                      std::span<const std::string> assumed) {
-  std::vector<std::vector<std::string>> rows{
-      {"model", "devices", "verdict", "up to", "users", "binds"}};
-  std::string reasons;
-  const bool untargeted = std::ranges::none_of(answers, &AskAnswer::has_targets);
-  if (untargeted) rows.front()[4] = "at once";
-  if (!services.empty()) rows.front().insert(rows.front().begin(), "service");
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const AskAnswer& answer = answers[i];
-    const Resolved& r = answer.run.resolved;
-    const auto at_once = [](const AskAnswer& of) {
-      return of.at_once ? human_count(of.at_once->requests) : std::string("-");
+// The answers of a table, and what tells them apart below it.
+class AskTable {
+ public:
+  AskTable(std::span<const AskAnswer> answers, std::span<const std::string> services)
+      : answers_(answers), services_(services) {
+    const auto has_other = [this](const auto& of) {
+      return std::ranges::any_of(
+          answers_, [&](const AskAnswer& one) { return of(one) != of(answers_.front()); });
     };
+    has_formats_ = has_other([](const AskAnswer& one) { return weights_format(one); });
+    has_models_ = has_other([this](const AskAnswer& one) { return shown_model(one, answers_); });
+    untargeted_ = std::ranges::none_of(answers_, &AskAnswer::has_targets);
+  }
+
+  [[nodiscard]] bool untargeted() const { return untargeted_; }
+
+  [[nodiscard]] std::string table() const {
+    std::vector<std::vector<std::string>> rows{{"model", "devices", "verdict", "up to",
+                                                untargeted_ ? "at once" : "users", "binds",
+                                                "accuracy"}};
+    if (has_formats_) rows.front().insert(rows.front().begin() + 1, "weights");
+    if (!services_.empty()) rows.front().insert(rows.front().begin(), "service");
+    for (std::size_t i = 0; i < answers_.size(); ++i) rows.push_back(row(i));
+    return table_text(rows);
+  }
+
+  [[nodiscard]] std::string reasons() const {
+    std::string out;
+    for (std::size_t i = 0; i < answers_.size(); ++i) {
+      const std::string model =
+          services_.empty() ? shown_model(answers_[i], answers_) : services_[i];
+      out += ask_line("", fmt::format("{} on {}: {}", model, devices(i), answers_[i].reason));
+    }
+    return out;
+  }
+
+  // What the single answers say in words, once for all that say the same.
+  [[nodiscard]] std::string notes() const {
+    std::vector<std::vector<std::string>> accuracy;
+    std::vector<std::vector<std::string>> warnings;
+    for (const AskAnswer& answer : answers_) {
+      const ExpectedError error = shown_error(answer);
+      accuracy.push_back({});
+      if (!error.ranges.empty()) accuracy.back().push_back(accuracy_text(error));
+      warnings.push_back(answer.run.warnings);
+    }
+    return folded("accuracy", accuracy) + folded("warning", warnings);
+  }
+
+ private:
+  static std::string weights_format(const AskAnswer& answer) {
+    return std::string(name_of(main_dtype(answer.run.resolved.model)));
+  }
+
+  [[nodiscard]] std::string devices(std::size_t i) const {
+    const Resolved& r = answers_[i].run.resolved;
+    const std::int64_t count = r.sharding.devices();
+    return count > 1 ? fmt::format("{} x {}", count, r.device.id) : r.device.id;
+  }
+
+  [[nodiscard]] std::vector<std::string> row(std::size_t i) const {
+    const AskAnswer& answer = answers_[i];
+    const Resolved& r = answer.run.resolved;
     const auto largest = [](const std::optional<AskEdge>& edge, LoadKind kind) {
       return edge && edge->largest ? load_text(kind, *edge->largest) : std::string("-");
     };
     const bool of_rate = answer.largest_rate.has_value();
     const std::optional<AskEdge>& most = of_rate ? answer.largest_rate : answer.largest_load;
-    const std::int64_t devices = r.sharding.devices();
-    const std::string model = shown_model(answer, answers);
-    rows.push_back({model, fmt::format("{} x {}", devices, r.device.id),
-                    std::string(title_of(answer.verdict)),
-                    largest(most, of_rate ? LoadKind::rate : answer.load.kind),
-                    untargeted ? at_once(answer) : largest(answer.largest_users, LoadKind::users),
-                    most ? std::string(name_of(most->binds)) : "-"});
-    if (!services.empty()) rows.back().insert(rows.back().begin(), services[i]);
-    reasons += ask_line("", fmt::format("{} on {}{}: {}", services.empty() ? model : services[i],
-                                        devices > 1 ? fmt::format("{} x ", devices) : "",
-                                        r.device.id, answer.reason));
+    const std::string at_once =
+        answer.at_once ? human_count(answer.at_once->requests) : std::string("-");
+    std::vector<std::string> cells{
+        shown_model(answer, answers_),
+        fmt::format("{} x {}", r.sharding.devices(), r.device.id),
+        std::string(title_of(answer.verdict)),
+        largest(most, of_rate ? LoadKind::rate : answer.load.kind),
+        untargeted_ ? at_once : largest(answer.largest_users, LoadKind::users),
+        most ? std::string(name_of(most->binds)) : "-",
+        answer.run.expected_error.runs > 0 ? "measured" : "not measured"};
+    if (has_formats_) cells.insert(cells.begin() + 1, weights_format(answer));
+    if (!services_.empty()) cells.insert(cells.begin(), services_[i]);
+    return cells;
   }
-  std::string out = table_text(rows) + "\n" + reasons;
-  if (untargeted) {
+
+  [[nodiscard]] std::string name(std::size_t i) const {
+    if (!services_.empty()) return services_[i];
+    return has_models_ ? fmt::format("{} on {}", shown_model(answers_[i], answers_), devices(i))
+                       : devices(i);
+  }
+
+  [[nodiscard]] std::string folded(std::string_view label,
+                                   const std::vector<std::vector<std::string>>& texts) const {
+    std::vector<std::pair<std::string, std::vector<std::string>>> found;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      for (const std::string& text : texts[i]) {
+        const auto known = std::ranges::find(
+            found, text, &std::pair<std::string, std::vector<std::string>>::first);
+        if (known == found.end()) {
+          found.push_back({text, {name(i)}});
+        } else {
+          known->second.push_back(name(i));
+        }
+      }
+    }
+    std::string out;
+    for (const auto& [text, names] : found) {
+      const bool is_of_all = names.size() == answers_.size();
+      out += ask_line(out.empty() ? label : "",
+                      is_of_all ? text : fmt::format("{}: {}", comma_list(names), text));
+    }
+    return out;
+  }
+
+  std::span<const AskAnswer> answers_;
+  std::span<const std::string> services_;
+  bool has_formats_ = false;
+  bool has_models_ = false;
+  bool untargeted_ = false;
+};
+
+}  // namespace
+
+std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::string> services,
+                      std::span<const std::string> assumed) {
+  const AskTable table(answers, services);
+  std::string out = table.table() + "\n" + table.reasons();
+  if (table.untargeted()) {
     out += ask_line("at once",
                     "so many requests of this length have memory and a seat together; "
                     "more wait for their turn");
@@ -273,7 +372,7 @@ std::string ask_table(std::span<const AskAnswer> answers, std::span<const std::s
   for (std::size_t i = 0; i < assumed.size(); ++i) {
     out += ask_line(i == 0 ? "assumed" : "", assumed[i]);
   }
-  return out;
+  return out + table.notes();
 }
 
 }  // namespace headroom

@@ -10,6 +10,7 @@
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/report/text/audit_report.hpp"
 #include "sim/report/text/capacity_report.hpp"
+#include "sim/report/text/memory_bar.hpp"
 #include "sim/report/text/terminal.hpp"
 #include "sim/report/text/wrapped_text.hpp"
 
@@ -18,7 +19,6 @@ namespace {
 
 using Figure = MemoryFigure;
 
-constexpr std::size_t kFailureBar = 40;
 constexpr std::size_t kShownDevices = 4;
 
 // "needs 16.00 GiB for 131,072 tokens, 5.45 GiB are left: 10.55 GiB short".
@@ -40,15 +40,6 @@ std::string shortage_text(const MemoryFailure& failure) {
   return *wanted > *left ? text + fmt::format(": {:.2f} GiB short", *wanted - *left) : text;
 }
 
-std::string bar_line(std::string_view name, double gib, double whole, bool is_share) {
-  const auto filled =
-      std::min(kFailureBar, static_cast<std::size_t>(gib / whole * kFailureBar + 0.5));
-  const std::string share = is_share ? fmt::format("{:>7.1f} %", 100 * gib / whole) : "";
-  return fmt::format("{:<14}{:<{}}{:>9} GiB{}\n", name,
-                     std::string(filled, '#') + std::string(kFailureBar - filled, '.'), kFailureBar,
-                     fmt::format("{:.2f}", gib), share);
-}
-
 // Without the device's total the bars compare what is known, which is not all.
 std::string known_bars(const MemoryFailure& failure, std::vector<MemoryPart> parts) {
   const bool is_pool = failure.figure(Figure::kv_wanted).has_value();
@@ -57,7 +48,7 @@ std::string known_bars(const MemoryFailure& failure, std::vector<MemoryPart> par
   if (parts.empty()) return "";
   const double most = std::ranges::max_element(parts, {}, &MemoryPart::gib)->gib;
   std::string out = "\n";
-  for (const MemoryPart& part : parts) out += bar_line(part.name, part.gib, most, false);
+  for (const MemoryPart& part : parts) out += memory_bar_line(part.name, part.gib, most, false);
   return out + audit_line("not known",
                           "the device's memory, and so the rest of it: the text does "
                           "not say it (--device DEVICE does)");
@@ -67,9 +58,8 @@ std::string bar_lines(const MemoryFailure& failure) {
   const std::vector<MemoryPart> parts = memory_parts(failure);
   const auto& total = failure.figure(Figure::total);
   if (!total || *total <= 0) return known_bars(failure, parts);
-  std::string out = fmt::format("\n{:<14}{:<{}}{:>9} GiB\n", "device", "", kFailureBar,
-                                fmt::format("{:.2f}", *total));
-  for (const MemoryPart& part : parts) out += bar_line(part.name, part.gib, *total, true);
+  std::string out = "\n" + memory_total_line("device", *total);
+  for (const MemoryPart& part : parts) out += memory_bar_line(part.name, part.gib, *total, true);
   return out;
 }
 

@@ -51,24 +51,26 @@ double shown_gain(const TuneAnswer& answer, double gain) {
   return answer.objective == TuneObjective::goodput ? gain : 1 / (1 + gain) - 1;
 }
 
-std::string_view gain_unit(const TuneAnswer& answer) {
-  constexpr std::array<std::string_view, 3> kUnits{"%", "% of the $", "% of the J"};
-  return kUnits[static_cast<std::size_t>(answer.objective)];
+// "12.3 % more", or of a price and of energy "20.1 % less".
+std::string gain_words(const TuneAnswer& answer, double gain) {
+  constexpr std::array<std::string_view, 3> kPer{"", " money per token", " energy per token"};
+  const double shown = 100 * shown_gain(answer, gain);
+  return fmt::format("{:.1f} % {}{}", std::abs(shown), shown < 0 ? "less" : "more",
+                     kPer[static_cast<std::size_t>(answer.objective)]);
 }
 
 std::string gain_text(const TuneAnswer& answer, const TunePoint& over) {
   if (!answer.best.merit) return "";
-  if (!over.merit) return "more than nothing";
-  const double gain = *answer.best.merit / *over.merit - 1;
-  return fmt::format("{:+.1f} {}", 100 * shown_gain(answer, gain), gain_unit(answer));
+  if (!over.merit) return "it holds, which the scenario as it stands does not";
+  return gain_words(answer, *answer.best.merit / *over.merit - 1);
 }
 
 // The mean over seeds with its interval.
 std::string seeds_text(const TuneAnswer& answer) {
   const double gain = *answer.gain;
   const double slope = answer.objective == TuneObjective::goodput ? 1 : (1 + gain) * (1 + gain);
-  return fmt::format("{:+.1f} ± {:.1f} {}", 100 * shown_gain(answer, gain),
-                     100 * answer.gain_half_width / slope, gain_unit(answer));
+  return fmt::format("{} (± {:.1f})", gain_words(answer, gain),
+                     100 * answer.gain_half_width / slope);
 }
 
 std::string headline(const TuneAnswer& answer) {
@@ -90,10 +92,13 @@ std::string headline(const TuneAnswer& answer) {
                          lever.levels[answer.best.config[share.lever]].text);
   }
   const bool certain = !answer.gain || *answer.gain > answer.gain_half_width;
-  return fmt::format("{}: {}: {}, {} against the scenario as it stands",
-                     certain ? "BEST" : "NOT CERTAIN", flags,
+  const std::string gain = answer.gain ? seeds_text(answer) + " than as it stands"
+                           : answer.as_it_stands.merit
+                               ? gain_text(answer, answer.as_it_stands) + " than as it stands"
+                               : "where the scenario as it stands does not hold";
+  return fmt::format("{}: {}: {}, {}", certain ? "BEST" : "NOT CERTAIN", flags,
                      merit_text(answer, answer.best.load ? answer.best.load : answer.best.merit),
-                     answer.gain ? seeds_text(answer) : gain_text(answer, answer.as_it_stands));
+                     gain);
 }
 
 std::string share_table(const TuneAnswer& answer) {
@@ -162,28 +167,28 @@ std::string tune_text(const TuneAnswer& answer, const std::string& flags) {
       "system", fmt::format("{} on {} x {}, engine {} {}", r.model.id, r.sharding.devices(),
                             r.device.id, r.engine->name, r.scenario.engine.version.value_or("")));
   out += tune_line("as it is", point_text(answer, answer.as_it_stands));
-  out += tune_line(
-      "defaults",
-      fmt::format(
-          "{}{}", point_text(answer, answer.defaults),
-          answer.best.merit ? fmt::format(" (best: {})", gain_text(answer, answer.defaults)) : ""));
+  out += tune_line("defaults",
+                   fmt::format("{}{}", point_text(answer, answer.defaults),
+                               answer.best.merit && answer.defaults.merit
+                                   ? fmt::format(" (best: {})", gain_text(answer, answer.defaults))
+                                   : ""));
   out += tune_line("best", point_text(answer, answer.best));
   if (answer.gain && !answer.settings.empty()) {
-    out += tune_line("gain", fmt::format("{} with {} other draws of the traffic; {} with that of "
-                                         "the search",
+    out += tune_line("gain", fmt::format("{} over {} other random draws of the traffic; {} on the "
+                                         "draw that the search used",
                                          seeds_text(answer), answer.gain_seeds,
                                          gain_text(answer, answer.as_it_stands)));
   }
   if (answer.has_no_draws && !answer.settings.empty()) {
     out += tune_line("gain", gain_text(answer, answer.as_it_stands) +
-                                 " with the recorded requests, in which nothing is drawn: there is "
-                                 "no interval");
+                                 " on the recorded requests: nothing in them is random, so there "
+                                 "is no interval");
   }
   out += share_table(answer) + left_lines(answer);
   if (!answer.ends.empty()) out += "\n" + ends_lines(answer);
   out += tune_line("search",
-                   fmt::format("{} configurations, {} of them not possible; {} runs, {} "
-                               "in all{}",
+                   fmt::format("{} configurations, {} of them not possible; {} runs, {} with "
+                               "those that check the best{}",
                                answer.configs, answer.refused, answer.search_runs, answer.runs,
                                answer.out_of_budget ? "; --budget ended the search" : ""));
   if (!flags.empty()) out += tune_line("command", flags);

@@ -112,6 +112,13 @@ const Table = (() => {
     const count = element('span', {class: 'count'});
     const body = element('div', {class: 'scroll', tabindex: '0', role: 'region',
       'aria-label': options.name || 'Table'});
+    // Said while columns lie behind the right edge: a phone shows no scroll bar.
+    const wider = element('span', {class: 'wider', 'aria-hidden': 'true'}, 'more columns →');
+    const look = () => {
+      wider.hidden = body.scrollLeft + body.clientWidth >= body.scrollWidth - 1;
+    };
+    body.addEventListener('scroll', look, {passive: true});
+    new ResizeObserver(look).observe(body);
     const more = element('button', {type: 'button', onclick: () => {
       state.all = true;
       redraw();
@@ -136,6 +143,7 @@ const Table = (() => {
         ? `${Format.integer(shown.length)} of ${Format.integer(found.length)} rows`
         : `${Format.integer(found.length)} row${found.length === 1 ? '' : 's'}`;
       more.hidden = shown.length === found.length;
+      look();
     }
 
     const search = options.search ? element('input', {type: 'search', placeholder: 'Filter',
@@ -146,7 +154,7 @@ const Table = (() => {
     const name = options.name ? element('span', {class: 'name'}, options.name) : null;
     redraw();
     return element('div', {class: 'table-box'},
-      element('div', {class: 'table-bar'}, name, count, search, more,
+      element('div', {class: 'table-bar'}, name, count, wider, search, more,
         Clipboard.button('Copy CSV', () => csv(columns, sorted(matching(), state.sort)))),
       body);
   }

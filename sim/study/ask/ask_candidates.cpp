@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <utility>
 
 #include "hardware/llm/dtype.hpp"
 #include "sim/resolve/start_verdict.hpp"
@@ -150,6 +151,10 @@ class Candidates {
                            devices});
   }
 
+  [[nodiscard]] static const std::string& chip_of(const DeviceSpec& device) {
+    return device.same_chip_as.empty() ? device.id : device.same_chip_as;
+  }
+
   // Of the same vendor and kind of memory, with as much of it: the next by bandwidth.
   void add_devices() {
     const DeviceSpec& mine = system_.device;
@@ -162,7 +167,14 @@ class Candidates {
         faster.push_back(&other);
       }
     }
-    std::ranges::stable_sort(faster, {}, &DeviceSpec::bandwidth_bytes_per_s);
+    // Of one chip that is sold with several memories the smallest that does.
+    std::ranges::stable_sort(faster, {}, [](const DeviceSpec* device) {
+      return std::pair(device->bandwidth_bytes_per_s, device->memory_nominal_bytes);
+    });
+    const auto is_same_chip = [](const DeviceSpec* one, const DeviceSpec* next) {
+      return chip_of(*one) == chip_of(*next);
+    };
+    faster.erase(std::unique(faster.begin(), faster.end(), is_same_chip), faster.end());
     for (std::size_t i = 0; i < std::min(kNeighbours, faster.size()); ++i) {
       candidates_.push_back({{"device", faster[i]->id},
                              mine.id,

@@ -56,7 +56,7 @@ TEST_CASE("device totals are those that runtimes logged") {
 TEST_CASE("the embedded catalog has its rows") {
   const Catalog catalog = Catalog::embedded();
   CHECK(catalog.model_ids().size() == 199);
-  CHECK(catalog.device_ids().size() == 48);
+  CHECK(catalog.device_ids().size() == 79);
   CHECK(catalog.environment_ids().size() == 13);
   CHECK(catalog.calibration_ids().size() == 41);
 }
@@ -71,6 +71,10 @@ TEST_CASE("an unknown id names the nearest one") {
   CHECK(model.complaint.nearest == "llama-3.1-8b");
   CHECK(device("H100-SMX").complaint.nearest == "h100-sxm");
   CHECK(device("abacus").complaint.nearest.empty());
+  // Another number is another device, however near it looks.
+  CHECK(device("M7 Pro").complaint.nearest.empty());
+  CHECK(device("RTX 3070").complaint.nearest.empty());
+  CHECK_THAT(device("M4 Max 64GB").complaint.context, Catch::Contains("m4-max has 128 GB"));
   CHECK_THAT(device("abacus").complaint.context, Catch::Contains("headroom list devices"));
 }
 
@@ -158,8 +162,8 @@ TEST_CASE("device rows are plausible") {
     const DeviceSpec& device = catalog.device(id);
     CHECK(device.memory_reported_bytes <= device.memory_nominal_bytes);
     CHECK(device.memory_reported_bytes > device.memory_nominal_bytes / 2);
-    // Between a phone and ten times today's best.
-    CHECK(device.bandwidth_bytes_per_s > 1e11);
+    // Between a phone (an Apple M1 has 68 GB/s) and ten times today's best.
+    CHECK(device.bandwidth_bytes_per_s > 5e10);
     CHECK(device.bandwidth_bytes_per_s < 1e14);
     if (device.bf16_flops) CHECK(*device.bf16_flops == device.fp16_flops);
     if (device.fp8_flops) CHECK(*device.fp8_flops / device.fp16_flops == Approx(2.0).epsilon(0.08));
@@ -191,10 +195,38 @@ TEST_CASE("devices are found by the names that people use") {
       {"mac-studio-512gb", "m3-ultra"},
       {"A100-SXM4-40GB", "a100-40"},
       {"nvidia-l4", "l4"},
-      {"a100_80gb_pcie", "a100-80-pcie"}};
+      {"a100_80gb_pcie", "a100-80-pcie"},
+      {"Mac Studio M3 Ultra", "m3-ultra"},
+      {"M3 Ultra Mac Studio", "m3-ultra"},
+      {"MacBook Pro M3 Max 64GB", "m3-max-64"},
+      {"Apple M4 Pro 48 GB", "m4-pro-48"},
+      {"mac mini M4 16GB", "m4-16"},
+      {"L40", "l40"},
+      {"A10", "a10"},
+      {"RTX 5070", "rtx5070"},
+      {"NVIDIA GeForce RTX 3060", "rtx3060-12"},
+      {"RTX 3060 12GB", "rtx3060-12"},
+      {"RTX 4060 Ti 8GB", "rtx4060ti-8"},
+      {"RTX 4060 Ti 16GB", "rtx4060ti-16"},
+      {"RTX 4090 24GB", "rtx4090"},
+      {"AMD Radeon RX 7900 XTX", "rx7900xtx"}};
   for (const auto& [name, id] : names) {
     INFO(name);
     CHECK(catalog.device(name).id == id);
+  }
+}
+
+TEST_CASE("a count of devices stands in front of their name, with or without spaces") {
+  for (const char* text : {"2x4090", "2 x 4090", "2X 4090", "2\xc3\x97 4090"}) {
+    INFO(text);
+    const std::optional<CountedDevice> counted = counted_device(text);
+    REQUIRE(counted.has_value());
+    CHECK(counted->count == 2);
+    CHECK(counted->name == "4090");
+  }
+  for (const char* text : {"4090", "2 4090", "x4090", "2x", "1000x4090", ""}) {
+    INFO(text);
+    CHECK_FALSE(counted_device(text).has_value());
   }
 }
 
@@ -212,6 +244,12 @@ TEST_CASE("a name of several devices or models is refused with all of them") {
         "device 'A100' may be each of a100-40, a100-80, a100-80-pcie: name one");
   CHECK(problem([&] { return catalog.device("h100"); }) ==
         "device 'h100' may be each of h100-nvl, h100-pcie, h100-sxm: name one");
+  CHECK(problem([&] { return catalog.device("M4 Pro"); }) ==
+        "device 'M4 Pro' may be each of m4-pro-24, m4-pro-48, m4-pro-64: name one");
+  CHECK(problem([&] { return catalog.device("M1"); }) ==
+        "device 'M1' may be each of m1-16, m1-8: name one");
+  CHECK(problem([&] { return catalog.device("RTX 4060 Ti"); }) ==
+        "device 'RTX 4060 Ti' may be each of rtx4060ti-16, rtx4060ti-8: name one");
   CHECK(problem([&] { return catalog.model("llama-4-m"); }).find("nearest: llama-4-maverick") !=
         std::string::npos);
   CHECK(problem([&] {

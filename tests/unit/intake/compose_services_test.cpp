@@ -40,6 +40,21 @@ TEST_CASE("a service that takes GPUs for something unknown is named") {
              Catch::StartsWith("b takes GPUs, too") && Catch::Contains("my/server"));
 }
 
+TEST_CASE("a service that cannot be read is left out where another one is asked about") {
+  const std::string text = "services:\n" + vllm("good") +
+                           "  bad:\n    image: vllm/vllm-openai:v0.19.0\n    command: --model\n";
+  CHECK_THROWS_AS(services(text), ConfigError);
+  const auto about = [&text](const std::string& wanted) {
+    std::istringstream stream(text);
+    return engines_of_compose(stream, "compose.yaml", {}, wanted);
+  };
+  const ComposeServices found = about("good");
+  CHECK(names_of(found) == Names{"good"});
+  REQUIRE(found.left_out.size() == 1);
+  CHECK_THAT(found.left_out.front(), Catch::StartsWith("bad is left out"));
+  CHECK_THROWS_AS(about("bad"), ConfigError);
+}
+
 TEST_CASE("services start after those that they depend on, else as the file lists them") {
   const ComposeServices plain = services("services:\n" + vllm("b") + vllm("a"));
   CHECK(names_of(plain) == Names{"b", "a"});

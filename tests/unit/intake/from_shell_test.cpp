@@ -27,6 +27,17 @@ TEST_CASE("quotes, escapes, comments and line continuations make words as in a s
   CHECK(words_of("# only a comment\n").empty());
 }
 
+TEST_CASE("curly quotes are typed ones, but text between straight ones of their kind") {
+  CHECK(words_of("run \u2018b c\u2019 \u201cd e\u201d") == Words{"run", "b c", "d e"});
+  CHECK(words_of("run 'it\u2019s one' x") == Words{"run", "it\u2019s one", "x"});
+  CHECK(words_of("run \"say \u201chi\u201d\" x") == Words{"run", "say \u201chi\u201d", "x"});
+  // Of the other kind they end nothing, and JSON needs them.
+  CHECK(words_of("run '{\u201ca\u201d: 1}'") == Words{"run", "{\"a\": 1}"});
+  // A straight one whose partner is curly.
+  CHECK(words_of("run 'b c\u2019 d") == Words{"run", "b c", "d"});
+  CHECK(words_of("run a\\'b \u2018c d\u2019") == Words{"run", "a'b", "c d"});
+}
+
 TEST_CASE("assignments in front of a command and exports before it are its environment") {
   const ShellText shell = read_shell("export A=1\nB=2\nC=3 run $B \"${A}x\" '$A'", "command");
   REQUIRE(shell.commands.size() == 1);

@@ -322,6 +322,17 @@ TEST_CASE("wrong values and missing ones are errors that name the flag") {
   CHECK(refused("vllm serve m --enforce-eager=maybe") == test::value_at("--enforce-eager"));
 }
 
+TEST_CASE("of several servers in one text the first is read, and the others are named") {
+  const FromResult result = from(
+      "vllm serve a/b --tensor-parallel-size 2 &\n"
+      "vllm serve c/d --api-key secret --port 8001\nnvidia-smi\n");
+  CHECK(result.scenario.at("model") == "a/b");
+  CHECK(any_contains(result.notes, "starts several servers, and the first one is read"));
+  CHECK(any_contains(result.notes, "vllm serve c/d ..."));
+  CHECK(any_contains(result.notes, "another command in the text is ignored: nvidia-smi ..."));
+  CHECK_FALSE(any_contains(result.notes, "secret"));
+}
+
 TEST_CASE("a command that starts no engine is refused with those that are understood") {
   for (const std::string command :
        {"", "echo hello", "vllm bench serve --model m", "python x.py"}) {

@@ -42,7 +42,7 @@ TEST_CASE("the newest release that is known is modelled by default") {
   for (const Engine* engine : engines()) {
     if (!engine->versioned) continue;
     CAPTURE(engine->name);
-    const EngineVersion modelled = parse_engine_version(std::string(engine->version));
+    const EngineVersion modelled = engine->release(engine->version);
     CHECK(modelled == (engine->name == "trtllm" ? EngineVersion{1, 3} : engine->newest));
   }
 }

@@ -175,6 +175,9 @@ TEST_CASE("an unknown model or device is refused at its place, with the nearest 
   const test::About model = error("llama-3.1-8", "h100-sxm");
   CHECK(model == test::unknown_at("/model"));
   CHECK(model.complaint.nearest == "llama-3.1-8b");
+  CHECK(model.text.find("your own: --set model=PATH") != std::string::npos);
+  CHECK(error("./mine.gguf", "h100-sxm").text.find("your own: --set model=PATH") !=
+        std::string::npos);
   const test::About device = error("llama-3.1-8b", "h100-smx");
   CHECK(device == test::unknown_at("/device/name"));
   CHECK(device.complaint.nearest == "h100-sxm");

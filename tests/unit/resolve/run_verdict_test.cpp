@@ -87,7 +87,7 @@ TEST_CASE("overload is called so, with what binds", "[verdict]") {
   const RunVerdict verdict =
       verdict_of("demo", {"workload.arrivals.request_rate=60", "workload.num_requests=3000"});
   CHECK(verdict.verdict == HoldVerdict::does_not_hold);
-  CHECK_THAT(verdict.reason, StartsWith("overloaded: serves ") && Contains(" requests/s"));
+  CHECK_THAT(verdict.reason, StartsWith("overloaded: serves ") && Contains(" of 60 requests/s"));
   CHECK(verdict.binds != Binds::nothing);
 }
 

@@ -90,7 +90,9 @@ TEST_CASE("an error is one sentence: who gave the value, its place, what it is a
         "s.json: /engine/enable_lora: modelled with scheduler vllm only (V1, from 0.8)");
   CHECK(said(R"({"model": "no/such.json", "device": "h100-sxm",
                  "workload": {"trace": {"file": "t.csv"}}})")
-            .text == "s.json: /model: no/such.json: no such file or folder");
+            .text ==
+        "s.json: /model: no/such.json: no such file or folder (your own: --set model=PATH of a "
+        "folder with its config.json, of a config.json or of a GGUF file)");
 }
 
 TEST_CASE("wrong types and ranges say what is allowed") {

@@ -175,12 +175,91 @@ TEST_CASE("a column that is missing is named, with those that are there", "[work
   // Texts without counts of tokens.
   CHECK(error_of("{\"conversation_hash\": \"a\", \"timestamp\": \"2023-04-09T00:02:53\", "
                  "\"question\": \"why\", \"turn\": 1}\n")
-            .find("no column holds the tokens of prompts (columns: conversation_hash, timestamp, "
-                  "question, turn); if one does, name it: --columns in=NAME") != std::string::npos);
+            .find("no column holds the tokens of prompts, and none holds the tokens of answers "
+                  "(columns: conversation_hash, timestamp, question, turn); if any does, name it: "
+                  "--columns in=NAME,out=NAME") != std::string::npos);
   CHECK(error_of("timestamp,prompt_tokens,latency\n1,2,3\n")
             .find("no column holds the tokens of answers (columns: timestamp, prompt_tokens, "
                   "latency)") != std::string::npos);
   CHECK(error_of("when,a,b\n1,2,3\n", "in=a,out=c").find("no column 'c' (columns: when, a, b)") !=
+        std::string::npos);
+}
+
+TEST_CASE("all that is wrong with the columns is said at once", "[workloads]") {
+  CHECK(error_of("start_of_it,a,b\n1,2,3\n")
+            .find("no column holds the tokens of prompts, and none holds the tokens of answers, "
+                  "and none is known to hold the times of requests (columns: start_of_it, a, b); "
+                  "if any does, name it: --columns in=NAME,out=NAME,time=NAME:s") !=
+        std::string::npos);
+  CHECK(error_of("when,a,b\n1,2,3\n", "time=x,in=y,out=b")
+            .find("no columns 'y', 'x' (columns: when, a, b)") != std::string::npos);
+  // Columns of numbers that no name explains.
+  CHECK(error_of("Zeit;Eingabe;Ausgabe\n0,036;3671;84\n").find("columns: Zeit, Eingabe, Ausgabe") !=
+        std::string::npos);
+}
+
+TEST_CASE("commas are decimal points where they do not separate", "[workloads]") {
+  const Trace trace = read("time;in;out\n0,036;10;3\n0,11;20;4\n");
+  CHECK(trace.rows[1].time_ns - trace.rows[0].time_ns == 74'000'000);
+  CHECK(trace.rows[1].prompt_tokens == 20);
+  CHECK(trace.warning.find("commas are decimal points") != std::string::npos);
+  // Whole counts as data frames print them, and a count that is no whole number.
+  CHECK(read("time;in;out\n0,5;10,0;3\n1;20;4\n").rows[0].prompt_tokens == 10);
+  CHECK(error_of("time;prompt_tokens;out\n0,5;10,5;3\n").find(":2: prompt_tokens is '10,5'") !=
+        std::string::npos);
+  // Between thousands they are no number.
+  CHECK(error_of("time;prompt_tokens;out\n0;3,671;3\n").find(":2: prompt_tokens is '3,671'") !=
+        std::string::npos);
+}
+
+TEST_CASE("dates of spreadsheets show whether the month stands first", "[workloads]") {
+  const auto second_ns = [](const std::string& first, const std::string& second,
+                            const std::string& columns = "") {
+    return read("date,in,out\n" + first + ",10,3\n" + second + ",20,4\n", columns).rows[1].time_ns;
+  };
+  constexpr TimeNs kHour = 3'600'000'000'000;
+  CHECK(second_ns("11/27/2026 11:04:05 AM", "11/27/2026 1:04:05 PM") == 2 * kHour);
+  CHECK(second_ns("11/27/2026 12:00:00 AM", "11/27/2026 12:00:00 PM") == 12 * kHour);
+  CHECK(second_ns("27/11/2026 10:00", "28/11/2026 10:00") == 24 * kHour);
+  CHECK(second_ns("01.02.2026 10:00:00", "02.02.2026 10:00:00") == 24 * kHour);
+  // The first of February or the second of January.
+  CHECK(error_of("date,in,out\n02/01/2026 10:00,10,3\n").find("--columns time=date:mdy or :dmy") !=
+        std::string::npos);
+  CHECK(second_ns("02/01/2026 10:00", "02/02/2026 10:00", "time=date:mdy") == 24 * kHour);
+  CHECK(second_ns("02/01/2026 10:00", "03/01/2026 10:00", "time=date:dmy") == 24 * kHour);
+  CHECK(error_of("date,in,out\n11/27/2026 1:00,10,3\n27/11/2026 1:00,20,4\n").find("mdy or :dmy") !=
+        std::string::npos);
+  CHECK(error_of("date,in,out\n11/27/2026 13:00 PM,10,3\n").find("MM/DD/YYYY") !=
+        std::string::npos);
+  CHECK(error_of("date,in,out\n02/30/2026 13:00,10,3\n").find("MM/DD/YYYY") != std::string::npos);
+}
+
+TEST_CASE("a file without a header needs numbers of columns", "[workloads]") {
+  const std::string values = "0.25,10,3,gpt\n0.75,20,4,gpt\n";
+  CHECK(error_of(values).find(":1: no header line: '0.25,10,3,gpt' holds values; say what the "
+                              "columns are by their numbers: --columns time=1:s,in=2,out=3") !=
+        std::string::npos);
+  const Trace trace = read(values, "time=1:s,in=2,out=3");
+  REQUIRE(trace.rows.size() == 2);
+  CHECK(trace.rows[0].prompt_tokens == 10);
+  CHECK(trace.rows[1].time_ns == 500'000'000);
+  CHECK(error_of(values, "time=1:s,in=2,out=7").find("no column '7' (columns: 1, 2, 3, 4)") !=
+        std::string::npos);
+}
+
+TEST_CASE("rows of failed requests are left out and counted", "[workloads]") {
+  const std::string table =
+      "time,in,out,status\n0.5,10,3,200\n1.0,99,1,429\n1.5,20,4,200\n2.0,99,1,503\n2.5,5,5,\n";
+  const Trace trace = read(table);
+  REQUIRE(trace.rows.size() == 3);
+  CHECK(trace.rows[1].prompt_tokens == 20);
+  CHECK(trace.warning.find("2 of 5 rows are failed requests (status 400 or more) and are left "
+                           "out") != std::string::npos);
+  CHECK(read(table, "status=none").rows.size() == 5);
+  CHECK(read("time,in,out,s\n1,10,3,500\n2,10,3,200\n", "status=s").rows.size() == 1);
+  // A column of another kind with this name.
+  CHECK(read("time,in,out,status\n1,10,3,stop\n2,10,3,length\n").rows.size() == 2);
+  CHECK(error_of("time,in,out,s\n1,10,3,ok\n", "status=s").find("s is 'ok', expected an HTTP") !=
         std::string::npos);
 }
 

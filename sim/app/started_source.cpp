@@ -1,0 +1,196 @@
+#include "sim/app/started_source.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "hardware/checkpoint_names.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/engines/launch.hpp"
+#include "sim/intake/from.hpp"
+#include "sim/kernel/errors.hpp"
+#include "sim/kernel/nearest_name.hpp"
+#include "sim/memory/what_if.hpp"
+#include "sim/scenario/options.hpp"
+#include "sim/scenario/scenario_file.hpp"
+
+namespace headroom {
+namespace {
+
+class StartedSystem {
+ public:
+  StartedSystem(StartedAnswer& answer, const LogAuditQuery& query, const Catalog& catalog)
+      : answer_(answer), query_(query), catalog_(catalog) {}
+
+  // `text`: of the log, which may begin with the command.
+  void predict(const std::string& text) {
+    find_device();
+    find_model();
+    if (device_.empty() || model_.empty()) return;
+    JsonDocument document = base(text);
+    add_options(document);
+    try {
+      take(budget_system(load_scenario({std::move(document), ""}, answer_.name, {}), catalog_));
+    } catch (const ConfigError& error) {
+      if (!query_.model.empty() && !query_.device.empty()) throw;
+      note(fmt::format("not predicted: {}", error.what()));
+    }
+  }
+
+ private:
+  void note(std::string text) { answer_.notes.push_back(std::move(text)); }
+
+  void find_device() {
+    device_ = query_.device;
+    const auto& total = answer_.log.figure(StartFigure::total);
+    if (device_.empty() && !answer_.log.board.empty() && !answer_.log.has_several_boards) {
+      try {
+        device_ = catalog_.device(answer_.log.board).id;
+      } catch (const ConfigError& error) {
+        note(fmt::format("the log's board: {}", error.what()));
+      }
+    }
+    if (device_.empty() && total) {
+      const std::vector<std::string> fitting = devices_of_total(catalog_, *total);
+      if (!fitting.empty()) {
+        device_ = fitting.front();
+        note(
+            fmt::format("device {}: guessed from {:.2f} GiB in total ({}); use --device to name "
+                        "it",
+                        device_, *total, comma_list(fitting)));
+      }
+    }
+    if (device_.empty()) {
+      note(fmt::format("the log {}: --device DEVICE, for what is left and predicted",
+                       answer_.log.has_several_boards ? "names several kinds of devices"
+                                                      : "does not name the device"));
+      return;
+    }
+    answer_.total_gib = gib_from_bytes(catalog_.device(device_).memory_reported_bytes);
+  }
+
+  void find_model() {
+    const std::string& named = answer_.log.model;
+    model_ = query_.model;
+    if (!model_.empty()) return;
+    if (named.empty()) {
+      note("the log does not name the model: --model MODEL, for what is predicted");
+    } else if (!find_checkpoint(catalog_, named)) {
+      note(
+          fmt::format("the log's model {} is not in the catalog: --model MODEL, a catalog id, "
+                      "config.json or GGUF file, for what is predicted",
+                      named));
+    } else {
+      model_ = named;
+    }
+  }
+
+  // What the command says, where the log begins with it; else the engine alone.
+  JsonDocument base(const std::string& text) const {
+    JsonDocument document{answer_.name, Json::object(), {}};
+    try {
+      Json scenario = scenario_from_command(text, answer_.name).scenario;
+      const auto engine = scenario.find("engine");
+      const bool is_same = engine != scenario.end() && engine->is_object() &&
+                           engine->value("name", "") == answer_.log.engine->name;
+      if (is_same) document.root["engine"] = std::move(*engine);
+    } catch (const UserError&) {
+      // No command: a log alone.
+    }
+    document.root["engine"]["name"] = answer_.log.engine->name;
+    document.root["model"] = model_;
+    document.root["device"] = device_;
+    return document;
+  }
+
+  // One that the engine's section does not take is left out.
+  void add_options(JsonDocument& document) {
+    std::map<std::string, std::string> options = answer_.log.options;
+    if (model_.ends_with(".gguf")) options.erase("quantization");  // its name says it
+    if (answer_.log.devices > 1 && answer_.log.engine->traits.devices_share_layers) {
+      options["pipeline_parallel_size"] = std::to_string(answer_.log.devices);
+    }
+    add(document, fmt::format("environment.name={}", query_.environment));
+    for (const auto& [option, value] : options) {
+      add(document, fmt::format("engine.{}={}", option, value));
+    }
+  }
+
+  void add(JsonDocument& document, const std::string& assignment) {
+    JsonDocument tried = document;
+    try {
+      set_option(tried, assignment);
+      static_cast<void>(load_scenario({tried, ""}, answer_.name, {}));
+      document = std::move(tried);
+    } catch (const ConfigError& error) {
+      note(fmt::format("{} of the log is left out: {}", assignment, error.what()));
+    }
+  }
+
+  void take(const BudgetedSystem& system) {
+    const Resolved& r = system.resolved;
+    answer_.predicted = modelled_memory(system);
+    if (!answer_.log.figure(StartFigure::total)) {
+      answer_.total_gib = answer_.predicted->total_gib;
+    }
+    const std::int64_t devices = r.sharding.devices();
+    answer_.system = fmt::format("{} on {}{}", r.model.id,
+                                 devices > 1 ? fmt::format("{} x ", devices) : "", r.device.id);
+    for (const std::string& warning : r.warnings) note(warning);
+    if (const auto& failure = system.budget.failure) {
+      note(fmt::format("the modelled start fails: {}", failure->message));
+    }
+  }
+
+  StartedAnswer& answer_;
+  const LogAuditQuery& query_;
+  const Catalog& catalog_;
+  std::string device_;
+  std::string model_;
+};
+
+}  // namespace
+
+std::optional<StartedAnswer> started_answer(const std::string& text, const std::string& name,
+                                            const LogAuditQuery& query, const Catalog& catalog) {
+  std::optional<StartedLog> log = find_started_log(text);
+  if (!log) return std::nullopt;
+  StartedAnswer answer;
+  answer.name = name;
+  answer.log = std::move(*log);
+  StartedSystem(answer, query, catalog).predict(text);
+  return answer;
+}
+
+StartedAnswer started_answer(const StartupLog& log, const LogAuditQuery& query,
+                             const Catalog& catalog) {
+  StartedAnswer answer;
+  answer.name = log.name;
+  answer.log = started_log(log);
+  answer.notes = log.notes;
+  StartedSystem(answer, query, catalog).predict({});
+  return answer;
+}
+
+StartedAnswer started_answer(const LogAudit& audit) {
+  StartedAnswer answer;
+  answer.name = audit.log.name;
+  answer.log = started_log(audit.log);
+  answer.predicted = audit.modelled;
+  answer.total_gib = audit.modelled.total_gib;
+  return answer;
+}
+
+std::string started_titles() {
+  std::vector<std::string> titles;
+  for (const Engine* engine : engines()) {
+    if (engine->launch != nullptr && engine->launch->started != nullptr) {
+      titles.emplace_back(engine->launch->title);
+    }
+  }
+  return comma_list(titles);
+}
+
+}  // namespace headroom

@@ -1,0 +1,150 @@
+// Logs of starts that went well, as people paste them.
+
+#include "sim/engines/started_log.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "sim/engines/engine.hpp"
+
+namespace headroom::started_log_test {
+namespace {
+
+using Figure = StartFigure;
+
+StartedLog found_in(const std::string& text) {
+  const auto log = find_started_log(text);
+  REQUIRE(log);
+  return *log;
+}
+
+void check(const StartedLog& log, Figure which, double value) {
+  REQUIRE(log.figure(which));
+  CHECK(*log.figure(which) == Approx(value));
+}
+
+// Two ranks whose lines are mixed, with colours.
+const std::string kSglang =
+    "[2025-10-16 09:05:01] server_args=ServerArgs(model_path='Qwen/Qwen3-8B', tp_size=2, "
+    "mem_fraction_static=0.85, context_length=8192, dtype='auto', quantization=None)\n"
+    "[2025-10-16 09:05:03 TP0] Load weight begin. avail mem=78.50 GB\n"
+    "\x1b[36m[2025-10-16 09:05:09 TP1] Load weight end. type=Qwen3ForCausalLM, "
+    "dtype=torch.bfloat16, avail mem=70.71 GB, mem usage=7.79 GB.\x1b[0m\n"
+    "[2025-10-16 09:06:22 TP5] KV Cache is allocated. #tokens: 873474, K size: 29.91 GB, V size: "
+    "29.91 GB\r\n"
+    "[2025-10-16 09:06:22 TP0] Memory pool end. avail mem=9.87 GB\n"
+    "[2025-10-16 09:06:32 TP0] Capture cuda graph end. Time elapsed: 5.37 s. mem usage=1.44 GB. "
+    "avail mem=8.43 GB.\n"
+    "[2025-10-16 09:06:33 TP0] max_total_num_tokens=873474, chunked_prefill_size=8192, "
+    "max_prefill_tokens=16384, max_running_requests=2048, context_len=8192, "
+    "available_gpu_mem=8.40 GB\n";
+
+}  // namespace
+
+TEST_CASE("SGLang says weights, both halves of KV, graphs and what is free", "[started_log]") {
+  const StartedLog log = found_in(kSglang);
+  CHECK(log.engine->name == "sglang");
+  CHECK(log.model == "Qwen/Qwen3-8B");
+  CHECK(log.options.at("tensor_parallel_size") == "2");
+  CHECK(log.options.at("mem_fraction_static") == "0.85");
+  CHECK_FALSE(log.options.contains("quantization"));
+  CHECK_FALSE(log.options.contains("dtype"));
+  check(log, Figure::free_before, 78.5);
+  check(log, Figure::weights, 7.79);
+  check(log, Figure::kv, 2 * 29.91);
+  check(log, Figure::graphs, 1.44);
+  check(log, Figure::free_after, 8.4);
+  check(log, Figure::pool_tokens, 873474);
+  check(log, Figure::context_length, 8192);
+}
+
+TEST_CASE("buffers of one device add up by kind, and the fullest device is shown",
+          "[started_log]") {
+  const StartedLog log = found_in(
+      "ggml_cuda_init: found 2 CUDA devices:\n"
+      "  Device 0: NVIDIA GeForce RTX 3090, compute capability 8.6, VMM: yes\n"
+      "  Device 1: NVIDIA GeForce RTX 3090, compute capability 8.6, VMM: yes\n"
+      "llama_model_loader: loaded meta data with 33 key-value pairs and 292 tensors from "
+      "/models/Qwen2.5-14B-Instruct-Q4_K_M.gguf (version GGUF V3 (latest))\n"
+      "load_tensors: offloaded 49/49 layers to GPU\n"
+      "load_tensors:        CUDA0 model buffer size =  4096.00 MiB\n"
+      "load_tensors:        CUDA1 model buffer size =  5120.00 MiB\n"
+      "load_tensors:   CPU_Mapped model buffer size =   512.00 MiB\n"
+      "llama_context: n_seq_max     = 4\n"
+      "llama_context: n_ctx         = 32768\n"
+      "llama_context: n_ctx_per_seq = 8192\n"
+      "llama_kv_cache_unified:      CUDA0 KV buffer size =  1024.00 MiB\n"
+      "llama_kv_cache_unified:      CUDA1 KV buffer size =  1024.00 MiB\n"
+      "llama_kv_cache_unified:      CUDA1 KV buffer size =   512.00 MiB\n"
+      "llama_kv_cache_unified: size = 2560.00 MiB ( 32768 cells), K (q8_0): 1280.00 MiB, V (q8_0)\n"
+      "llama_context:      CUDA1 compute buffer size =   256.00 MiB\n"
+      "llama_context:      CUDA1 compute buffer size =   512.00 MiB\n"
+      "llama_context:  CUDA_Host compute buffer size =   256.00 MiB\n");
+  CHECK(log.engine->name == "llamacpp");
+  CHECK(log.model == "Qwen2.5-14B-Instruct-Q4_K_M.gguf");
+  CHECK(log.board == "NVIDIA GeForce RTX 3090");
+  CHECK(log.device == "CUDA1");
+  CHECK(log.devices == 2);
+  CHECK(log.options.at("ctx_size") == "32768");
+  CHECK(log.options.at("cache_type_k") == "q8_0");
+  CHECK_FALSE(log.options.contains("n_gpu_layers"));  // all of them
+  check(log, Figure::weights, 5);
+  check(log, Figure::kv, 1.5);           // two caches, as of models with windows
+  check(log, Figure::activations, 0.5);  // the last reservation replaces the first
+  check(log, Figure::pool_tokens, 32768);
+  check(log, Figure::context_length, 8192);
+  REQUIRE(log.host_gib);
+  CHECK(*log.host_gib == Approx(0.75));
+}
+
+TEST_CASE("llama.cpp of 2024 names no kind of buffer for weights", "[started_log]") {
+  const StartedLog log = found_in(
+      "llama-cpp    | llm_load_tensors: offloaded 39/41 layers to GPU\n"
+      "llama-cpp    | llm_load_tensors:        CPU buffer size = 2048.00 MiB\n"
+      "llama-cpp    | llm_load_tensors:      CUDA0 buffer size = 4096.00 MiB\n");
+  CHECK(log.engine->name == "llamacpp");
+  CHECK(log.options.at("n_gpu_layers") == "39");
+  check(log, Figure::weights, 4);
+  CHECK(*log.host_gib == Approx(2));
+}
+
+TEST_CASE("Ollama's own lines count, and those of its runner", "[started_log]") {
+  const StartedLog log = found_in(
+      "time=2025-08-24T08:25:59.000Z level=INFO source=types.go:130 msg=\"inference compute\" "
+      "id=GPU-1 library=cuda variant=v12 compute=8.9 name=\"NVIDIA GeForce RTX 4090\" "
+      "total=\"23.6 GiB\" available=\"22.9 GiB\"\n"
+      "time=2025-08-24T08:26:00.300Z level=INFO source=server.go:383 msg=\"starting runner\" "
+      "cmd=\"ollama runner --ollama-engine --model /blobs/sha256-e8 --ctx-size 8192 --parallel "
+      "1\"\n"
+      "time=2025-08-24T08:26:00.310Z level=INFO source=backend.go:310 msg=\"model weights\" "
+      "device=CUDA0 size=\"4.4 GiB\"\n"
+      "time=2025-08-24T08:26:00.310Z level=INFO source=backend.go:315 msg=\"model weights\" "
+      "device=CPU size=\"512.0 MiB\"\n"
+      "time=2025-08-24T08:26:00.310Z level=INFO source=backend.go:321 msg=\"kv cache\" "
+      "device=CUDA0 size=\"1024.0 MiB\"\n"
+      "time=2025-08-24T08:26:00.310Z level=INFO source=backend.go:332 msg=\"compute graph\" "
+      "device=CUDA0 size=\"98.0 MiB\"\n"
+      "llama_model_loader: - kv   1: general.name str              = Llama 3.1 8B Instruct\n");
+  CHECK(log.engine->name == "ollama");
+  CHECK(log.board == "NVIDIA GeForce RTX 4090");
+  CHECK(log.model == "Llama 3.1 8B Instruct");
+  CHECK(log.options.at("num_ctx") == "8192");
+  check(log, Figure::total, 23.6);
+  check(log, Figure::weights, 4.4);
+  check(log, Figure::kv, 1);
+  check(log, Figure::activations, 98.0 / 1024);
+  CHECK(*log.host_gib == Approx(0.5));
+}
+
+TEST_CASE("a log cut anywhere, or without figures, is no crash", "[started_log]") {
+  for (std::size_t size = 0; size <= kSglang.size(); ++size) {
+    static_cast<void>(find_started_log(kSglang.substr(0, size)));
+    static_cast<void>(find_started_log(kSglang.substr(size)));
+  }
+  CHECK_FALSE(find_started_log("").has_value());
+  CHECK_FALSE(find_started_log("hello\n").has_value());
+  // A line of settings says nothing of memory.
+  CHECK_FALSE(find_started_log(kSglang.substr(0, kSglang.find('\n'))).has_value());
+}
+
+}  // namespace headroom::started_log_test
