@@ -169,6 +169,7 @@ ModelSpec read_hf_config(const HfText& config, const HfText& quantization,
   in.model.id = config.shown_as;
   in.model.hf_repo = repository(root);
   in.model.architecture = log.architecture;
+  in.model.text_architecture = text.architecture;
   in.model.source = log.file;
   text.read(in);
   read_vision(in, vision_kind(family, root));

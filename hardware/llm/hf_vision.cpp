@@ -176,6 +176,8 @@ void read_vision(HfIntake& in, HfVision kind) {
   if (kind == HfVision::by_fields) kind = kind_of_fields(v);
   Tower tower = read_tower(v);
   VisionSpec spec;
+  constexpr std::string_view kBidirectional = "use_bidirectional_attention";
+  spec.bidirectional = in.text.is_text(kBidirectional) && in.text.text(kBidirectional) == "vision";
   switch (kind) {
     case HfVision::none:
     case HfVision::by_fields: return;
@@ -215,6 +217,9 @@ void read_vision(HfIntake& in, HfVision kind) {
   spec.params += tower.params();
   spec.hidden = tower.hidden;
   spec.layers = tower.layers;
+  spec.ffn = tower.ffn;
+  spec.patch = tower.patch;
+  spec.patches = image_patches(v, tower);
   spec.named_layers = v.bounded("num_hidden_layers", 0, 1000);
   spec.named_hidden = v.bounded("hidden_size", 0, 65536);
   spec.format = in.format();

@@ -155,7 +155,13 @@ struct VisionSpec {
   std::int64_t params = 0;
   std::int64_t hidden = 0;
   std::int64_t layers = 0;
+  std::int64_t ffn = 0;
+  std::int64_t patch = 0;             // side of a patch in pixels
+  std::int64_t patches = 0;           // of one square image; 0: images of any size
   std::int64_t tokens_per_image = 0;  // soft tokens of the largest image; 0: not known
+  // Tokens of one image or video see each other, so a step takes all of them or none
+  // (use_bidirectional_attention "vision").
+  bool bidirectional = false;
   // Layers of the tower whose features are added behind layers of the model, beside its output.
   std::int64_t deepstack_levels = 0;
   // The config's `num_hidden_layers` and `hidden_size`, which some engines read whatever the tower
@@ -178,6 +184,8 @@ struct ModelSpec {
   std::string id;
   std::string hf_repo;
   std::string architecture;  // as config.json calls it; empty for rows of the catalog
+  // Of the language model inside a vision-language model: engines build it by its own class.
+  std::string text_architecture;
   std::int64_t hidden = 0;
   std::int64_t vocab = 0;
   std::int64_t max_position = 0;            // the length it was trained for, rope scaling included

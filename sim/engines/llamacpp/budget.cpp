@@ -9,19 +9,15 @@
 #include "hardware/budget/activations.hpp"
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
+#include "sim/engines/llamacpp/compute_buffers.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
 namespace {
 
-constexpr EngineVersion kFlashByDefault{0, 6325};
 constexpr EngineVersion kFourSlots{0, 7079};
 // The output became a layer that n_gpu_layers counts first between b7079 and b10481.
 constexpr EngineVersion kOutputCountsFirst{0, 8000};
-// Embeddings have been copied once more on the host at the latest since b7896, and not in builds of
-// 2024: an estimate between the two.
-constexpr EngineVersion kCopiesEmbeddings{0, 7079};
-
 constexpr std::int64_t kPadding = 256;
 
 std::int64_t padded(std::int64_t cells) { return (cells + kPadding - 1) / kPadding * kPadding; }
@@ -39,13 +35,6 @@ void check_options(const BudgetInputs& inputs, const LlamacppBudgetOptions& o) {
   }
 }
 
-bool flash_attention(const LlamacppBudgetOptions& options) {
-  const LlamacppFlashAttn by_version =
-      options.version >= kFlashByDefault ? LlamacppFlashAttn::automatic : LlamacppFlashAttn::off;
-  // Automatic is on where the backend has kernels, which CUDA, Metal and the CPU have.
-  return options.flash_attn.value_or(by_version) != LlamacppFlashAttn::off;
-}
-
 // K and V of one token in one layer.
 ByteCount layer_kv_bytes(const AttentionSpec& a, const LlamacppBudgetOptions& options) {
   if (a.shares_kv) return 0;
@@ -54,19 +43,9 @@ ByteCount layer_kv_bytes(const AttentionSpec& a, const LlamacppBudgetOptions& op
          stored_bytes(options.cache_type_v, a.kv_heads * a.v_head_dim);
 }
 
-// A cache of windows of its own exists only beside one of full layers.
-bool has_window_cache(const ModelSpec& model) {
-  bool full = false;
-  bool window = false;
-  for (const LayerKind& kind : model.kinds) {
-    if (kind.attention) (kind.attention->window_tokens > 0 ? window : full) = true;
-  }
-  return full && window;
-}
-
 TokenCount layer_cells(const ModelSpec& model, const AttentionSpec& a, const LlamacppCells& cells,
                        const LlamacppBudgetOptions& options) {
-  if (a.window_tokens == 0 || !has_window_cache(model)) return cells.total();
+  if (a.window_tokens == 0 || !llamacpp_window_cache(model)) return cells.total();
   return cells.streams * llamacpp_window_cells(a.window_tokens, cells, options);
 }
 
@@ -124,7 +103,7 @@ ByteCount layer_weights(const ModelSpec& model, std::size_t first, std::size_t l
 
 // Layers of full length: the pool that requests grow in.
 KvLayout pool_layout(const ModelSpec& model, const LlamacppBudgetOptions& options) {
-  const bool windows = has_window_cache(model);
+  const bool windows = llamacpp_window_cache(model);
   ByteCount per_token = 0;
   std::int32_t layers = 0;
   for (std::size_t i = 0; i < model.order.size(); ++i) {
@@ -134,23 +113,6 @@ KvLayout pool_layout(const ModelSpec& model, const LlamacppBudgetOptions& option
     ++layers;
   }
   return uniform_layout(layers, per_token, 1);
-}
-
-// What the host prepares for the device: embeddings of the micro batch and a mask in fp32 for each
-// cache. To the MiB as in logs of four models (b7896 to b9010) and of builds of 2024.
-ByteCount host_input_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options) {
-  constexpr std::int64_t kFloatBytes = 4;
-  const LlamacppCells cells = llamacpp_cells(model, options);
-  TokenCount masks = cells.per_stream;
-  TokenCount window = 0;
-  if (has_window_cache(model)) {
-    for (const LayerKind& kind : model.kinds) {
-      if (kind.attention) window = std::max(window, kind.attention->window_tokens);
-    }
-    masks += llamacpp_window_cells(window, cells, options);
-  }
-  const std::int64_t copies = options.version >= kCopiesEmbeddings ? 2 : 1;
-  return options.ubatch_size * (copies * model.hidden + masks) * kFloatBytes;
 }
 
 void fail_allocation(BudgetBuilder& builder, StartupStage stage, std::string_view text,
@@ -225,10 +187,22 @@ void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
   }
 }
 
+// What a process holds of a discrete device when the engine first asks for its free memory
+// (common/fit.cpp: common_fit_params, through ggml_backend_dev_memory). Libraries and kernels come
+// later, out of the margin that the fit leaves. Three logs of a T4: 14,807 of 14,912 MiB are free.
+constexpr ByteCount kBareContextBytes = 105 * kMib;
+
+ByteCount context_before_fit(const DeviceSpec& device) {
+  return device.memory_model == MemoryModel::discrete && device.vendor == "nvidia"
+             ? kBareContextBytes
+             : kContextBytes;
+}
+
 bool fits(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
           std::int64_t gpu_layers) {
   const ByteCount room = capacity_of(inputs) - inputs.machine.not_free_bytes() -
-                         inputs.machine.slack_bytes - kContextBytes - options.fit_target_bytes;
+                         inputs.machine.slack_bytes - context_before_fit(inputs.device) -
+                         options.fit_target_bytes;
   for (std::int64_t stage = 0; stage < inputs.sharding.pipeline; ++stage) {
     if (llamacpp_split(inputs, options, gpu_layers, stage).device() > room) return false;
   }
@@ -246,7 +220,7 @@ Fit fit_to_device(const BudgetInputs& inputs, LlamacppBudgetOptions options) {
   LlamacppBudgetOptions& o = fit.options;
   const std::int64_t all = inputs.model.layers() + 1;
   if (o.n_gpu_layers) return fit;
-  if (o.version < kFlashByDefault) {
+  if (o.version < kLlamacppFlash) {
     o.n_gpu_layers = 0;
     return fit;
   }
@@ -282,7 +256,7 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const LlamacppBudgetOption
   budget.layout = pool_layout(inputs.model, options);
   check_keeps_kv(budget.layout, inputs.model, "llama.cpp");
   BudgetBuilder builder(capacity_of(inputs));
-  if (is_quantised(options.cache_type_v) && !flash_attention(options)) {
+  if (is_quantised(options.cache_type_v) && !llamacpp_flash_attention(options)) {
     builder.fail({StartupStage::kv_allocation,
                   "failed to initialize the context: quantized V cache requires flash_attn to be "
                   "enabled",
@@ -310,7 +284,7 @@ LlamacppDefaults llamacpp_defaults(const DeviceSpec& /*device*/, const ModelSpec
     defaults.parallel = 1;
     defaults.kv_unified = false;
   }
-  if (version < kFlashByDefault) {
+  if (version < kLlamacppFlash) {
     defaults.flash_attn = LlamacppFlashAttn::off;
     defaults.n_gpu_layers = 0;
     defaults.ctx_size = 4096;
@@ -359,29 +333,6 @@ ByteCount llamacpp_state_bytes(const ModelSpec& model, const LlamacppBudgetOptio
   return bytes;
 }
 
-ByteCount llamacpp_compute_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options,
-                                 bool with_output) {
-  constexpr std::int64_t kFloat = 4;
-  const TokenCount cells = llamacpp_cells(model, options).per_stream;
-  std::int64_t heads = 0;
-  std::int64_t mlp = 0;
-  for (const LayerKind& kind : model.kinds) {
-    if (kind.attention) heads = std::max(heads, kind.attention->q_heads);
-    if (kind.mlp) mlp = std::max(mlp, 2 * kind.mlp->ffn + 2 * model.hidden);
-    if (kind.moe) {
-      mlp = std::max(mlp, kind.moe->top_k * (2 * kind.moe->ffn + model.hidden) +
-                              2 * kind.moe->shared_ffn + 2 * model.hidden);
-    }
-  }
-  // Query, attention output, residual and normed copy; with scores also the fp32 mask, with flash
-  // attention the 16-bit one.
-  const std::int64_t states = 4 * model.hidden * kFloat;
-  const std::int64_t attention =
-      flash_attention(options) ? states + cells * 2 : states + cells * (heads + 1) * kFloat;
-  const std::int64_t output = with_output ? (model.vocab + model.hidden) * kFloat : 0;
-  return options.ubatch_size * std::max({attention, mlp * kFloat, output});
-}
-
 LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
                              std::int64_t gpu_layers, std::int64_t stage) {
   const ModelSpec& model = inputs.model;
@@ -415,14 +366,17 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
     split.host_kv = cache_bytes(model, options, 0, model.order.size());
     split.device_kv = 0;
   }
-  split.host_compute = host_input_bytes(model, options);
+  split.host_compute = llamacpp_host_inputs(model, options);
+  const LlamacppProjector projector = llamacpp_projector(model);
   if (gpu_layers > 0) {
     split.device_compute = llamacpp_compute_bytes(model, options, output && last);
+    if (stage == 0) split.device_compute += projector.device;
   }
   if (start > 0 || !output) {
     split.host_compute =
         std::max(split.host_compute, llamacpp_compute_bytes(model, options, !output));
   }
+  if (stage == 0) split.host_compute += projector.host + (gpu_layers > 0 ? 0 : projector.device);
   return split;
 }
 
@@ -447,7 +401,7 @@ std::vector<std::string> llamacpp_budget_warnings(const BudgetInputs& inputs,
   warnings.emplace_back(
       "llama.cpp: cache and compute buffers match start-up logs; the device's context is an "
       "estimate");
-  if (!options.n_gpu_layers && options.version >= kFlashByDefault) {
+  if (!options.n_gpu_layers && options.version >= kLlamacppFlash) {
     warnings.emplace_back(
         "llama.cpp: the number of layers that fit comes from this model, with 1 GiB to spare, not "
         "from the engine's own measurement");

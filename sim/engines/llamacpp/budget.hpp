@@ -75,8 +75,9 @@ struct LlamacppCells {
                                              const LlamacppBudgetOptions& options);
 
 // Scratch of one micro batch: the largest of attention (fp32 scores of all heads without flash
-// attention), MLP and, `with_output`, fp32 logits of every token. The first and last agree with
-// start-up logs to the MiB; the MLP is an estimate.
+// attention), MLP and, `with_output`, fp32 logits: of every token, since June 2026 of one per slot.
+// The first and last agree with start-up logs to the MiB, a dense MLP beside 16-bit masks to 1 %;
+// experts are an estimate.
 [[nodiscard]] ByteCount llamacpp_compute_bytes(const ModelSpec& model,
                                                const LlamacppBudgetOptions& options,
                                                bool with_output);

@@ -12,6 +12,9 @@ namespace {
 constexpr EngineVersion kTieredContext{0, 16};  // 0.15.5, and releases are compared by minor
 constexpr EngineVersion kFourThousand{0, 6};
 constexpr EngineVersion kOneParallel{0, 10};
+// Buffers are those of builds before June 2026, as in logs of Ollama 0.21 and 0.24; which release
+// took a later build is not known.
+constexpr EngineVersion kLoggedBuild{0, 9010};
 constexpr EngineVersion kOllamaFlashByDefault{0, 13};
 
 void check_options(const OllamaBudgetOptions& o) {
@@ -40,6 +43,7 @@ OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaBudgetOptions
   const OllamaDefaults defaults = ollama_defaults(inputs.device, inputs.model, options.version);
   OllamaRunner runner;
   LlamacppBudgetOptions& o = runner.options;
+  o.version = kLoggedBuild;
   std::int64_t num_ctx = options.num_ctx.value_or(defaults.num_ctx);
   const std::int64_t longest = inputs.model.max_position;
   if (longest > 0 && num_ctx > longest) {

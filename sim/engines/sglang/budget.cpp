@@ -141,6 +141,16 @@ KvLayout layout_of(const BudgetInputs& inputs, const SglangBudgetOptions& option
   return with_drafter_layers_priced(target, inputs, options);
 }
 
+// Communicators exist before the first look (model_runner.py: init_torch_distributed; each group
+// has a PyNcclCommunicator, whose first reduction runs at once). NCCL also has buffers for
+// reductions in NVLink's switch on Hopper (NVLS): free memory of an H100 is 1.02 GiB less with two
+// ranks and 1.04 with four (32 start-ups of vLLM, whose communicator is the same), 0.33 elsewhere.
+ByteCount ranks_bytes(const BudgetInputs& inputs) {
+  const bool in_switch = inputs.device.sm == 90 && inputs.device.nvlink_bytes_per_s.has_value();
+  if (inputs.sharding.tensor == 1 || !in_switch) return communication_bytes(inputs.sharding);
+  return bytes_from_gib(inputs.sharding.tensor == 2 ? 1.02 : 1.04);
+}
+
 // How the memory of one rank is divided.
 struct Split {
   ByteCount before = 0;  // available before the weights are loaded
@@ -166,7 +176,7 @@ Split split_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
   // (model_runner.py: init_torch_distributed returns it).
   split.before = capacity_of(inputs) - inputs.machine.others_bytes -
                  inputs.machine.engine_host_bytes - inputs.machine.cache_before_bytes -
-                 kContextBytes - communication_bytes(inputs.sharding);
+                 kContextBytes - ranks_bytes(inputs);
   split.fraction = options.mem_fraction_static.value_or(
       sglang_fraction(options, defaults, inputs.device, inputs.model, inputs.sharding));
   split.rest = loaded.free_bytes() -
@@ -298,8 +308,7 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const SglangBudgetOptions&
   BudgetBuilder builder(capacity_of(inputs));
   charge_machine(builder, inputs.machine);
   builder.charge(MemoryPurpose::context, kContextBytes, StartupStage::weights);
-  builder.charge(MemoryPurpose::communication, communication_bytes(inputs.sharding),
-                 StartupStage::weights);
+  builder.charge(MemoryPurpose::communication, ranks_bytes(inputs), StartupStage::weights);
   builder.charge(MemoryPurpose::weights, sglang_loaded_weight_bytes(inputs, stage, options.release),
                  StartupStage::weights);
   builder.charge(MemoryPurpose::context, loading_bytes(inputs), StartupStage::weights);

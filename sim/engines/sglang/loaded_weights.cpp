@@ -96,6 +96,43 @@ ByteCount swizzled_scale_holes(const BudgetInputs& inputs, std::int64_t stage) {
   return bytes;
 }
 
+bool builds_layers_twice(const ModelSpec& model, SglangRelease release) {
+  constexpr SglangRelease kFirst{0, 5, 7};
+  return release >= kFirst && (model.architecture == "Ministral3ForCausalLM" ||
+                               model.text_architecture == "Ministral3ForCausalLM");
+}
+
+// Whether the loaded matrices stay beside those that the kernels want.
+struct KeptMatrices {
+  bool experts = false;
+  bool attention = false;
+};
+
+KeptMatrices kept_matrices(const BudgetInputs& inputs, SglangRelease release) {
+  constexpr SglangRelease kFirst{0, 5, 3};
+  constexpr SglangRelease kLast{0, 5, 9};
+  const ModelSpec& model = inputs.model;
+  const bool keeps = model.architecture == "Qwen3MoeForCausalLM" ||
+                     model.text_architecture == "Qwen3MoeForCausalLM";
+  if (!keeps || release < kFirst || release > kLast) return {};
+  const bool repacked = model.quantization_method == "awq" || model.quantization_method == "gptq";
+  if (inputs.device.vendor == "nvidia") return {.experts = repacked, .attention = repacked};
+  const bool shuffled = model.quantization_method.empty() && main_dtype(model) == model.dtype;
+  return {.experts = inputs.device.vendor == "amd" && shuffled};
+}
+
+ByteCount kept_matrix_bytes(const BudgetInputs& inputs, const ModelParts& parts,
+                            SglangRelease release) {
+  const KeptMatrices kept = kept_matrices(inputs, release);
+  return (kept.experts ? parts.bytes_of(ModelPart::experts) : 0) +
+         (kept.attention ? parts.bytes_of(ModelPart::attention) : 0);
+}
+
+ByteCount layer_bytes(const ModelParts& parts) {
+  return parts.bytes_total() - parts.bytes_of(ModelPart::embedding) -
+         parts.bytes_of(ModelPart::lm_head) - parts.bytes_of(ModelPart::vision);
+}
+
 }  // namespace
 
 ByteCount sglang_rotary_bytes(const ModelSpec& model, const DeviceSpec& device) {
@@ -122,6 +159,8 @@ ByteCount sglang_loaded_weight_bytes(const BudgetInputs& inputs, std::int64_t st
                     undivided_tower_bytes(inputs.model, parts, sharding) +
                     table_bytes(inputs.model, parts, sharding) +
                     sglang_rotary_bytes(inputs.model, inputs.device);
+  if (builds_layers_twice(inputs.model, release)) bytes += layer_bytes(parts);
+  bytes += kept_matrix_bytes(inputs, parts, release);
   if (keeps_loader_scales(inputs, release)) bytes += loader_scale_bytes(inputs, stage);
   if (swizzles_scales(inputs, release)) bytes += swizzled_scale_holes(inputs, stage);
   return bytes;

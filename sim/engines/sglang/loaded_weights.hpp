@@ -21,6 +21,15 @@ namespace headroom {
 // - Experts in NVFP4 on devices of sm 120 leave a hole per layer, as large as the block scales of
 //   their second matrices, when these are swizzled (0.5.7 and 0.5.8: layers/quantization/
 //   modelopt_quant.py, ModelOptNvFp4FusedMoEMethod; derived from the order of allocations).
+// - Qwen3's models with experts remember the parameters that they loaded (models/qwen3_moe.py:
+//   _cached_params_dict, 0.5.3 to 0.5.9). So matrices stay that kernels want in another order:
+//   those of AWQ and GPTQ (Marlin), and 16-bit experts on AMD devices (AITER; pull request 18255
+//   logs 110.98 GB for Qwen3-30B-A3B).
+// - Ministral 3 (Devstral Small 2) builds its layers twice: Ministral3Model.__init__ replaces those
+//   that LlamaModel.__init__ has made (models/ministral3.py, 0.5.7 to 0.5.23). Weights and their
+//   loaders refer to each other, so the first set stays until Python collects cycles, which it does
+//   before it captures graphs: after the pool is sized. A log of 0.5.12 has 4.9 GiB more free at
+//   the end than behind its pool.
 // - Rotary tables, which no checkpoint holds (below).
 [[nodiscard]] ByteCount sglang_loaded_weight_bytes(const BudgetInputs& inputs, std::int64_t stage,
                                                    SglangRelease release);

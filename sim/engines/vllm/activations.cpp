@@ -115,7 +115,8 @@ ByteCount vllm_sparse_workspace_bytes(const ModelSpec& model, const VllmBudgetOp
 }
 
 ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
-                                const VllmBudgetOptions& options, bool second_runner) {
+                                const VllmBudgetOptions& options, bool second_runner,
+                                std::int64_t drafted_states) {
   const std::int64_t element = activation_bytes(model.dtype);
   const std::int64_t tokens = options.max_num_batched_tokens;
   // v1/worker/gpu_model_runner.py, profile_run: pooling models run their pooler instead, whose
@@ -143,14 +144,22 @@ ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding
   const std::int64_t widest = std::max(widths.mlp, widths.routed);
   const ByteCount in_attention =
       std::max(tokens * element * kept, sparse) + indexer_logits_bytes(model, options);
-  const ByteCount forward = std::max(tokens * element * widest, sparse > 0 ? in_attention : 0) +
-                            tokens * element * (widths.streams * model.hidden * 17 / 4);
+  const ByteCount forward =
+      std::max(tokens * element * widest, sparse > 0 ? in_attention : 0) +
+      tokens * element * (widths.streams * model.hidden * 17 / 4 + drafted_states * model.hidden);
   // With empty compile caches the profiling pass also holds what the compiler tries out: 0.80 GiB
   // logged on an RTX 4090 (vLLM 0.27, same model 0.70 GiB less KV than with warm caches), and what
   // remains unexplained of the other logged start-up there. An estimate from two logs.
   const ByteCount compiling = options.compile_cache_empty ? bytes_from_gib(0.80) : 0;
   const ByteCount encoder = vllm_encoder_bytes(model, sharding, options);
   return std::max({sampler + vision, forward + vision, encoder, compiling});
+}
+
+std::int64_t vllm_drafted_states(const BudgetInputs& inputs, const VllmBudgetOptions& options) {
+  constexpr std::int64_t kEagle3 = 3;  // of an early, a middle and a late layer
+  if (!inputs.drafter) return 0;
+  if (options.draft_method == "eagle3") return kEagle3;
+  return options.draft_method == "dflash" ? inputs.drafter->layers() : 0;
 }
 
 // v1/worker/gpu_model_runner.py of 0.11.0 and 0.12.0, profile_run: outputs of fewer tokens than the

@@ -123,7 +123,8 @@ Terms terms_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::in
   }
   t.adapters = vllm_adapter_bytes(in.model, in.sharding, stage, options);
   t.activations =
-      vllm_activation_bytes(in.model, in.sharding, options, vllm_second_runner(in, options));
+      vllm_activation_bytes(in.model, in.sharding, options, vllm_second_runner(in, options),
+                            vllm_drafted_states(in, options));
   t.growth = vllm_context_growth_bytes(options.version, in.sharding);
   const bool symmetric = has_symmetric_memory(in.device);
   if (!symmetric) t.growth = single_growth_bytes(in.device, options.version);
@@ -198,14 +199,32 @@ void check_states(BudgetBuilder& builder, const VllmBudgetOptions& options,
                 options.max_num_seqs * budget.layout.block_bytes, budget.kv_pool_bytes, 0});
 }
 
+// Tokens that a request may hold beside its window: those of all steps that are under way at once
+// (vllm/config/vllm.py: max_in_flight_tokens, max_concurrent_batches; since 0.26.0).
+std::int64_t tokens_in_flight(const BudgetInputs& in, const VllmBudgetOptions& options) {
+  constexpr EngineVersion kCountsSteps{0, 26};
+  if (options.version < kCountsSteps) return options.max_num_batched_tokens;
+  std::int64_t steps = in.sharding.pipeline;
+  if (options.async_scheduling && (steps == 1 || vllm_second_runner(in, options))) ++steps;
+  return steps * options.max_num_batched_tokens;
+}
+
 // "GPU KV cache size: N tokens" (v1/core/kv_cache_utils.py, _report_kv_cache_config): with several
 // groups it was the share of one group up to 0.20.0, since then what requests of max_model_len add
 // up to.
-TokenCount reported_tokens(const MemoryBudget& budget, const VllmBudgetOptions& options) {
+TokenCount reported_tokens(const MemoryBudget& budget,
+                           const std::optional<CompressedLayout>& compressed,
+                           const VllmBudgetOptions& options) {
   const KvLayout& layout = budget.layout;
   if (layout.uniform()) return budget.total_blocks * layout.block_tokens;
   constexpr EngineVersion kBoth{0, 20};
+  constexpr EngineVersion kCountsIds{0, 27};
   if (options.version > kBoth || (options.version == kBoth && options.patch > 0)) {
+    if (compressed && options.version < kCountsIds) {
+      const BlockCount request =
+          compressed_blocks_by_bytes(*compressed, budget.max_model_len, budget.step_tokens);
+      return budget.total_blocks * budget.max_model_len / request;
+    }
     return static_cast<TokenCount>(budget.max_concurrency *
                                    static_cast<double>(budget.max_model_len));
   }
@@ -229,6 +248,17 @@ ModelSpec with_draft_columns(ModelSpec model, std::int32_t draft_tokens) {
   return model;
 }
 
+std::optional<CompressedLayout> compressed_layout_of(const BudgetInputs& in,
+                                                     const VllmBudgetOptions& options,
+                                                     std::int64_t stage) {
+  if (!keeps_compressed(in.model) || options.version < kGroupsCompressed) return std::nullopt;
+  if (!in.drafter || !holds_drafter(in.sharding, stage)) {
+    return vllm_compressed_layout(in.model, in.kv, in.sharding, stage, options.version);
+  }
+  const ModelSpec both = with_drafter_layers(in.model, in.sharding, stage, *in.drafter);
+  return vllm_compressed_layout(both, in.kv, drafter_sharding(in.sharding), 0, options.version);
+}
+
 KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::int64_t stage) {
   KvGrouping grouping;
   grouping.block_tokens = options.block_size;
@@ -238,7 +268,6 @@ KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std
       options.hybrid_kv_cache_manager && options.version >= EngineVersion{0, 10};
   const KvFormat format{in.kv, true};
   const ModelSpec model = with_draft_columns(in.model, options.draft_tokens);
-  const bool compressed = keeps_compressed(in.model) && options.version >= kGroupsCompressed;
   const auto with_states = [&options](KvLayout layout) {
     // mamba_cache_mode `align` keeps the state that is computed and the one before the last block
     // (v1/kv_cache_interface.py: MambaSpec).
@@ -253,15 +282,7 @@ KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std
     // Its layers are registered like the model's, in the same dtype (pull request 32165).
     const ModelSpec both = with_drafter_layers(model, in.sharding, stage, *in.drafter);
     const Sharding sharding = drafter_sharding(in.sharding);
-    if (compressed) {
-      if (const auto layout = vllm_compressed_layout(both, in.kv, sharding, 0)) return *layout;
-    }
     return with_states(grouped_kv_layout(both, format, sharding, 0, grouping));
-  }
-  if (compressed) {
-    if (const auto layout = vllm_compressed_layout(in.model, in.kv, in.sharding, stage)) {
-      return *layout;
-    }
   }
   return with_states(grouped_kv_layout(model, format, in.sharding, stage, grouping));
 }
@@ -274,7 +295,8 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
           ? t.growth
           : std::min(t.growth, vllm_context_growth_bytes(options.version, Sharding{}));
   MemoryBudget budget;
-  budget.layout = layout_of(in, options, stage);
+  const std::optional<CompressedLayout> compressed = compressed_layout_of(in, options, stage);
+  budget.layout = compressed ? compressed->layout : layout_of(in, options, stage);
   BudgetBuilder builder(in.machine.total_bytes);
   MachineMemory machine = in.machine;
   machine.others_bytes = t.others;
@@ -292,7 +314,7 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
   PoolRule pool;
   pool.available_bytes = kv_bytes(in, options, t, budget.layout);
   pool.max_model_len = options.max_model_len;
-  pool.step_tokens = options.max_num_batched_tokens;
+  pool.step_tokens = tokens_in_flight(in, options);
   pool.null_blocks = 1;
   if (in.model.max_position > 0) pool.longest = in.model.max_position;
   place_pool(builder, pool, budget);
@@ -301,7 +323,7 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
   builder.charge(MemoryPurpose::graphs, graphs_that_fit(builder, in, t.graphs),
                  StartupStage::graph_capture);
   builder.finish(budget);
-  if (!budget.failure) budget.kv_tokens = reported_tokens(budget, options);
+  if (!budget.failure) budget.kv_tokens = reported_tokens(budget, compressed, options);
   if (keeps_compressed(in.model) && !budget.layout.uniform()) {
     budget.layout = with_windows_as_states(budget.layout);
   }

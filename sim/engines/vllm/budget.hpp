@@ -37,6 +37,7 @@ struct VllmBudgetOptions {
   std::int32_t max_num_seqs = 256;
   std::int32_t max_num_batched_tokens = 2048;
   std::int32_t block_size = 16;
+  bool async_scheduling = false;            // the next step is planned while one runs
   bool enforce_eager = false;               // no graphs are captured
   std::optional<std::int64_t> max_capture;  // largest captured step, in tokens
   std::optional<bool> estimate_graphs;      // VLLM_MEMORY_PROFILER_ESTIMATE_CUDAGRAPHS
@@ -76,7 +77,12 @@ struct VllmBudgetOptions {
 [[nodiscard]] bool vllm_second_runner(const BudgetInputs& inputs, const VllmBudgetOptions& options);
 [[nodiscard]] ByteCount vllm_activation_bytes(const ModelSpec& model, const Sharding& sharding,
                                               const VllmBudgetOptions& options,
-                                              bool second_runner = false);
+                                              bool second_runner = false,
+                                              std::int64_t drafted_states = 0);
+// Hidden states of a token that the target's layers hand to the drafter beside the last one: they
+// are all alive at the end of a pass (v1/worker/gpu_model_runner.py: use_aux_hidden_state_outputs).
+[[nodiscard]] std::int64_t vllm_drafted_states(const BudgetInputs& inputs,
+                                               const VllmBudgetOptions& options);
 // Of the vision tower's outputs, while layers and sampler are profiled.
 [[nodiscard]] ByteCount vllm_held_encoder_bytes(const ModelSpec& model,
                                                 const VllmBudgetOptions& options);

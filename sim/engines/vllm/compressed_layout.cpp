@@ -9,6 +9,9 @@ namespace {
 
 // Bytes of pages are multiples of this with the 8-bit format of FlashMLA.
 constexpr ByteCount kAlignment = 576;
+// Before it every slot had pages of all sizes (v1/core/kv_cache_utils.py:
+// _get_kv_cache_config_deepseek_v4 to 0.23.0, _get_kv_cache_config_packed from 0.24.0).
+constexpr EngineVersion kPacksPages{0, 24};
 constexpr std::int32_t kWindowBlockTokens = 64;
 // Of the compressors' states: every 4 tokens with an overlap, or every 128.
 constexpr std::int64_t kFine = 4;
@@ -87,8 +90,9 @@ bool keeps_compressed(const ModelSpec& model) {
   });
 }
 
-std::optional<KvLayout> vllm_compressed_layout(const ModelSpec& model, Dtype kv,
-                                               const Sharding& sharding, std::int64_t stage) {
+std::optional<CompressedLayout> vllm_compressed_layout(const ModelSpec& model, Dtype kv,
+                                                       const Sharding& sharding, std::int64_t stage,
+                                                       EngineVersion version) {
   const CompressedLayers layers = layers_of(model, kv, sharding, stage);
   if (layers.fine == 0 || layers.window_tokens == 0) return std::nullopt;
   const std::int64_t lower = std::max(layers.fine, layers.coarse);
@@ -98,22 +102,42 @@ std::optional<KvLayout> vllm_compressed_layout(const ModelSpec& model, Dtype kv,
   const std::int64_t window_groups = (layers.windowed + size - 1) / size;
   // Layers of all groups share tensors, slot by slot: a block has the most slots of each page.
   const std::int64_t wide = (layers.windowed + window_groups - 1) / window_groups;
-  KvLayout layout;
+  const std::int64_t slots = std::max(wide, lower);
+  const ByteCount entries =
+      layers.fine * (layers.window_page + layers.key_page) + layers.coarse * layers.coarse_page;
+  CompressedLayout made;
+  KvLayout& layout = made.layout;
   layout.block_tokens = kCompressedBlockTokens;
-  layout.block_bytes = std::max(wide, lower) * layers.window_page + layers.fine * layers.key_page +
-                       layers.coarse * layers.coarse_page;
-  layout.bytes_per_token =
-      (layers.fine * (layers.window_page + layers.key_page) + layers.coarse * layers.coarse_page) /
-      kCompressedBlockTokens;
+  layout.block_bytes = version < kPacksPages
+                           ? slots * (layers.window_page + layers.key_page + layers.coarse_page)
+                           : slots * layers.window_page + layers.fine * layers.key_page +
+                                 layers.coarse * layers.coarse_page;
+  layout.bytes_per_token = entries / kCompressedBlockTokens;
+  made.page_bytes.push_back(entries);
   add_group(layout, layers.fine + layers.coarse, kCompressedBlockTokens, 0);
   for (std::int64_t left = layers.windowed, i = window_groups; i > 0; --i) {
     const std::int64_t part = (left + i - 1) / i;
     add_group(layout, part, kWindowBlockTokens, layers.window_tokens);
+    made.page_bytes.push_back(part * layers.window_page);
     left -= part;
   }
+  // A state is padded to the next larger page: of the window, and of the keys for the indexer's.
   add_group(layout, layers.fine, kFineBlockTokens, 2 * kFine);
+  made.page_bytes.push_back(layers.fine * (layers.window_page + layers.key_page));
   add_group(layout, layers.coarse, kCoarseBlockTokens, kCoarse);
-  return layout;
+  if (layers.coarse > 0) made.page_bytes.push_back(layers.coarse * layers.window_page);
+  return made;
+}
+
+BlockCount compressed_blocks_by_bytes(const CompressedLayout& made, TokenCount tokens,
+                                      TokenCount step_tokens) {
+  ByteCount bytes = 0;
+  for (std::size_t i = 0; i < made.layout.groups.size(); ++i) {
+    KvLayout one;
+    one.groups.push_back(made.layout.groups[i]);
+    bytes += one.sequence_blocks(tokens, step_tokens) * made.page_bytes[i];
+  }
+  return (bytes + made.page_bytes.front() - 1) / made.page_bytes.front();
 }
 
 KvLayout with_windows_as_states(const KvLayout& groups) {

@@ -24,6 +24,17 @@ std::int32_t default_block(const DeviceSpec& device, const ModelSpec& model,
   return device.sm == 90 && version >= EngineVersion{0, 17} ? 16 : 64;
 }
 
+// One item whose tokens see each other must fit a step. Gemma 4's largest is a video of 32 frames,
+// each of 70 soft tokens, two marks and six tokens of its time (engine/arg_utils.py,
+// _get_min_mm_batched_tokens, 0.22.0; not in 0.21.0; model_executor/models/gemma4_mm.py,
+// get_mm_max_tokens_per_item).
+std::int32_t largest_whole_item(const ModelSpec& model, EngineVersion version) {
+  constexpr EngineVersion kFitsItems{0, 22};
+  const bool whole = version >= kFitsItems && model.vision && model.vision->bidirectional &&
+                     model.vision->family == VisionSpec::Family::gemma4;
+  return whole ? 32 * (70 + 2 + 6) : 0;
+}
+
 }  // namespace
 
 VllmDefaults vllm_defaults(const DeviceSpec& device, const ModelSpec& model, EngineVersion version,
@@ -44,6 +55,8 @@ VllmDefaults vllm_defaults(const DeviceSpec& device, const ModelSpec& model, Eng
     defaults.max_num_batched_tokens = largest ? 16384 : 8192;
     defaults.max_num_seqs = version >= EngineVersion{0, 8} ? 1024 : 256;  // since V1
   }
+  defaults.max_num_batched_tokens =
+      std::max(defaults.max_num_batched_tokens, largest_whole_item(model, version));
   defaults.gpu_memory_utilization = version >= EngineVersion{0, 20} ? 0.92 : 0.90;
   defaults.block_size = default_block(device, model, version);
   defaults.async_scheduling = version >= EngineVersion{0, 14};

@@ -257,6 +257,7 @@ VllmBudgetOptions vllm_budget_options(const EngineSection& e, const EngineSystem
   options.max_num_seqs = s.max_num_seqs;
   options.max_num_batched_tokens = s.max_num_batched_tokens;
   options.block_size = s.block_size;
+  options.async_scheduling = s.async_scheduling;
   options.enforce_eager = own.enforce_eager || own.cudagraph_mode == "NONE";
   options.max_capture = own.max_cudagraph_capture_size;
   if (e.speculative.is_on()) {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "hardware/catalog.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/llamacpp/ollama_budget.hpp"
 #include "sim/kernel/errors.hpp"
@@ -108,6 +109,7 @@ TEST_CASE("the compute buffer of llama.cpp has the size that its start-up logs p
   // 258.50 at 512 and 2048, where the logits are; 164.00 for Llama-2-7B at 2048.
   const auto buffer = [](const ModelSpec& model, std::int64_t cells) {
     LlamacppBudgetOptions options = one_slot(cells);
+    options.version = {0, 9010};
     options.flash_attn = LlamacppFlashAttn::off;
     return mib(llamacpp_compute_bytes(model, options, true));
   };
@@ -115,7 +117,9 @@ TEST_CASE("the compute buffer of llama.cpp has the size that its start-up logs p
   CHECK(buffer(llama31_8b(), 2048) == 258.5);
   CHECK(buffer(llama31_8b(), 512) == 258.5);
   CHECK(buffer(llama2_7b(), 2048) == 164);
-  CHECK(mib(llamacpp_compute_bytes(llama31_8b(), one_slot(8192), true)) == 258.5);
+  LlamacppBudgetOptions flash = one_slot(8192);
+  flash.version = {0, 9010};
+  CHECK(mib(llamacpp_compute_bytes(llama31_8b(), flash, true)) == 258.5);
   // The host's: 24.01 MiB at 8192, 9.01 at 512 in builds of 2024.
   const BudgetInputs inputs = inputs_of(llama31_8b(), 80);
   const auto host = [&](std::int64_t cells) {
@@ -131,7 +135,37 @@ TEST_CASE("the host of llama.cpp holds a mask for each cache") {
   // Qwen2.5-14B at 32768 in b7896: 84.01 MiB, 2 x 10 of embeddings and 64 of the mask.
   const Dense d{48, 5120, 40, 8, 128, 13824, 152064, 131072};
   const BudgetInputs inputs = inputs_of(dense_model("qwen2.5-14b", d), 24);
-  CHECK(mib(llamacpp_split(inputs, one_slot(32768), 49).host_compute) == 84);
+  LlamacppBudgetOptions options = one_slot(32768);
+  options.version = {0, 7896};
+  CHECK(mib(llamacpp_split(inputs, options, 49).host_compute) == 84);
+  options.version = {0, 9650};  // the mask in 16 bits
+  CHECK(mib(llamacpp_split(inputs, options, 49).host_compute) == 20 + 32);
+}
+
+TEST_CASE("since June 2026 llama.cpp reserves logits for one token of each slot") {
+  // SmolVLM 256M with 8192 cells that four slots share: 20.38 and 10.26 MiB logged.
+  const Dense d{30, 576, 9, 3, 64, 1536, 49280, 8192};
+  const BudgetInputs inputs = inputs_of(dense_model("smolvlm-256m", d), 8);
+  LlamacppBudgetOptions options{.ctx_size = 8192};
+  options.version = {0, 9650};
+  const LlamacppSplit split = llamacpp_split(inputs, options, 31);
+  CHECK(split.device_compute == 512 * (8192 * 2 + 3 * (1536 + 576) * 4));
+  CHECK(mib(split.device_compute) == Approx(20.38).margin(0.005));
+  CHECK(mib(split.host_compute) == Approx(10.26).margin(0.01));
+  options.version = {0, 9010};
+  CHECK(llamacpp_split(inputs, options, 31).device_compute == 512 * (49280 + 576) * 4);
+}
+
+TEST_CASE("an image takes a buffer on the device and one on the host of llama.cpp") {
+  // Gemma 3: 64 x 64 patches of 14 pixels, 1152 wide, 4304 in the MLP. Logged: 121.25 and 9.19 MiB.
+  BudgetInputs inputs = inputs_of(Catalog::embedded().model("gemma-3-4b-it"), 8);
+  const LlamacppBudgetOptions options = one_slot(8192);
+  const LlamacppSplit with = llamacpp_split(inputs, options, 35);
+  inputs.model.vision->family = VisionSpec::Family::qwen;  // images of any size
+  const LlamacppSplit without = llamacpp_split(inputs, options, 35);
+  CHECK(with.device_compute - without.device_compute == 4096LL * (4304 + 3 * 1152) * 4);
+  CHECK(mib(with.device_compute - without.device_compute) == 121.25);
+  CHECK(mib(with.host_compute - without.host_compute) == Approx(9.19).margin(0.005));
 }
 
 TEST_CASE("all layers of llama.cpp on the device leave the input table on the host") {
@@ -147,7 +181,8 @@ TEST_CASE("all layers of llama.cpp on the device leave the input table on the ho
   REQUIRE_FALSE(budget.failure);
   CHECK(budget.terms[MemoryPurpose::weights] == split.device_weights);
   CHECK(budget.terms[MemoryPurpose::kv_pool] == kGib);
-  CHECK(mib(budget.terms[MemoryPurpose::activations]) == 258.5);
+  // 512 tokens: a 16-bit mask of 8192 cells, 3 x (14336 + 4096) floats.
+  CHECK(mib(budget.terms[MemoryPurpose::activations]) == 116);
   CHECK(budget.kv_tokens == 8192);
   CHECK(budget.max_model_len == 8192);
   CHECK(budget.layout.block_tokens == 1);
@@ -194,10 +229,12 @@ TEST_CASE("llama.cpp lowers an unset context, then the layers, to fit the device
   CHECK(context.kv_tokens >= 4096);
   REQUIRE_FALSE(context.notes.empty());
   CHECK(context.notes[0].find("ctx_size lowered from 131072") == 0);
-  // What remains is the spare GiB and less than another 256 cells (32 MiB, and their mask).
+  // What remains is the spare GiB, less what the bare process does not hold yet, and less than
+  // another 256 cells (32 MiB, and their mask).
+  const ByteCount spare = kGib - (551'000'000 - 105 * kMib);
   const ByteCount margin = context.terms[MemoryPurpose::margin];
-  CHECK(margin >= kGib);
-  CHECK(margin < kGib + 40 * kMib);
+  CHECK(margin >= spare);
+  CHECK(margin < spare + 40 * kMib);
   // A given context stays, and layers move to the host.
   const MemoryBudget layers = llamacpp_budget(inputs, one_slot(131072));
   REQUIRE_FALSE(layers.failure);
@@ -206,6 +243,21 @@ TEST_CASE("llama.cpp lowers an unset context, then the layers, to fit the device
   CHECK(layers.notes[0].find("of 33 layers on the device") != std::string::npos);
   CHECK(layers.notes[1].find("on the host:") == 0);
   CHECK(layers.terms[MemoryPurpose::kv_pool] < layers.kv_pool_bytes);
+}
+
+TEST_CASE("llama.cpp fits layers to what its bare process leaves") {
+  // On a T4 the process holds 105 MiB when it asks for the free memory; 1 GiB stays to spare.
+  BudgetInputs inputs = inputs_of(llama31_8b(), 24);
+  const LlamacppBudgetOptions options = one_slot(8192);
+  const ByteCount needed = llamacpp_split(inputs, options, 33).device() + kGib + 105 * kMib;
+  const auto notes_with = [&](ByteCount total) {
+    inputs.machine.total_bytes = total;
+    return llamacpp_budget(inputs, options).notes;
+  };
+  REQUIRE(notes_with(needed - 1).size() == 2);
+  CHECK(notes_with(needed - 1)[0] == "32 of 33 layers on the device");
+  REQUIRE(notes_with(needed).size() == 1);
+  CHECK(notes_with(needed)[0].find("on the host:") == 0);
 }
 
 TEST_CASE("llama.cpp fails in the allocation that does not fit") {

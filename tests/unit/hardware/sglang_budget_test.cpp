@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "hardware/budget/activations.hpp"
 #include "hardware/catalog.hpp"
 #include "hardware/llm/drafter_model.hpp"
 #include "hardware/llm/parameters.hpp"
@@ -41,6 +42,22 @@ TEST_CASE("the pool of SGLang is what the weights leave of a share of the memory
   // The table of 2048 requests: 131072 + 4 positions of 4 bytes, beside the context.
   CHECK(budget.terms[MemoryPurpose::context] == kContext + kLoading + 2048LL * 131076 * 4);
   CHECK(budget.terms.sum() == budget.capacity_bytes);
+}
+
+TEST_CASE("ranks of SGLang hold NCCL's buffers for the switch on Hopper") {
+  BudgetInputs inputs = inputs_of(llama31_8b(), 80);
+  inputs.device.nvlink_bytes_per_s.reset();
+  const auto held = [&inputs](std::int64_t tensor) {
+    inputs.sharding.tensor = tensor;
+    return sglang_budget(inputs, {}).terms[MemoryPurpose::communication];
+  };
+  CHECK(held(2) == communication_bytes({.tensor = 2}));
+  inputs.device.nvlink_bytes_per_s = 450e9;
+  CHECK(held(1) == 0);
+  CHECK(gib_from_bytes(held(2)) == Approx(1.02));
+  CHECK(gib_from_bytes(held(8)) == Approx(1.04));
+  inputs.device.sm = 86;  // bridges between cards have no switch
+  CHECK(held(2) == communication_bytes({.tensor = 2}));
 }
 
 TEST_CASE("a page size and max_total_tokens round the pool of SGLang down") {
@@ -206,6 +223,37 @@ TEST_CASE("SGLang holds the whole table of Gemma 3 and 4 on every rank") {
   }
   inputs.model.architecture = "Gemma2ForCausalLM";
   CHECK(loaded(inputs) == share);
+}
+
+TEST_CASE("SGLang 0.5.3 to 0.5.9 keeps what it loaded of Qwen3's experts") {
+  BudgetInputs inputs = inputs_of(Catalog::embedded().model("qwen3-30b-a3b"), 192);
+  const ByteCount share = share_of_checkpoint(inputs);
+  CHECK(loaded(inputs, {0, 5, 9}) == share);  // in 16 bits as loaded
+  inputs.device.vendor = "amd";
+  // 48 layers of 128 experts, three of 2048 x 768 each: 54 GiB, and 111.0 GB in the pull request.
+  constexpr ByteCount kExperts = 48LL * 128 * 3 * 2048 * 768 * 2;
+  const ByteCount on_amd = share_of_checkpoint(inputs);
+  CHECK(loaded(inputs, {0, 5, 9}) - on_amd == kExperts);
+  CHECK(gib_from_bytes(loaded(inputs, {0, 5, 9})) == Approx(110.98).epsilon(0.005));
+  CHECK(loaded(inputs, {0, 5, 10}) == on_amd);
+  inputs.device.vendor = "nvidia";
+  inputs.model.quantization_method = "gptq";
+  const ModelParts parts = rank_parts(inputs.model, {}, 0);
+  CHECK(loaded(inputs, {0, 5, 3}) - share == kExperts + parts.bytes_of(ModelPart::attention));
+  CHECK(loaded(inputs, {0, 5, 10}) == share);
+}
+
+TEST_CASE("SGLang holds the layers of Ministral 3 twice while it sizes its pool") {
+  BudgetInputs inputs = inputs_of(Catalog::embedded().model("devstral-small-2-24b"), 24);
+  inputs.sharding.tensor = 2;
+  const ByteCount once = share_of_checkpoint(inputs);
+  // 40 layers: query and output 5120 x 4096, key and value 5120 x 1024, three of 5120 x 32768 in
+  // the MLP, divided by two; two norms whole, and the last one, which is there once. In 16 bits.
+  constexpr ByteCount kMatrices = 5120LL * (2 * 4096 + 2 * 1024 + 3 * 32768) / 2;
+  CHECK(loaded(inputs, {0, 5, 12}) - once == 2 * (40 * (kMatrices + 2 * 5120) + 5120));
+  CHECK(loaded(inputs, {0, 5, 6}) == once);
+  inputs.model = Catalog::embedded().model("mistral-small-3.1-24b");
+  CHECK(loaded(inputs, {0, 5, 12}) == share_of_checkpoint(inputs));
 }
 
 TEST_CASE("SGLang 0.5.12 to 0.5.16 keeps the loader's scales of 4-bit experts on Hopper") {

@@ -10,10 +10,12 @@ namespace {
 
 ModelSpec flash() { return Catalog::embedded().model("deepseek-v4-flash"); }
 
-KvLayout layout_of(const ModelSpec& model) {
-  const auto layout = vllm_compressed_layout(model, Dtype::fp8, {}, 0);
-  REQUIRE(layout);
-  return *layout;
+constexpr EngineVersion kPacked{0, 24};
+
+KvLayout layout_of(const ModelSpec& model, EngineVersion version = kPacked) {
+  const auto made = vllm_compressed_layout(model, Dtype::fp8, {}, 0, version);
+  REQUIRE(made);
+  return made->layout;
 }
 
 }  // namespace
@@ -36,19 +38,39 @@ TEST_CASE("a block of DeepSeek V4 holds a page of each layer's slot") {
   CHECK(layout.block_tokens == 256);
   CHECK(layout.block_bytes == 22 * 37440 + 21 * 8640 + 20 * 1728);
   CHECK(layout.bytes_per_token == (21 * (37440 + 8640) + 20 * 1728) / 256);
-  const auto plain = vllm_compressed_layout(flash(), Dtype::bf16, {}, 0);
+  const auto plain = vllm_compressed_layout(flash(), Dtype::bf16, {}, 0, kPacked);
   REQUIRE(plain);
-  CHECK(plain->block_bytes == 22 * 64 * 1024 + 21 * 8640 + 20 * 2048);
+  CHECK(plain->layout.block_bytes == 22 * 64 * 1024 + 21 * 8640 + 20 * 2048);
+}
+
+TEST_CASE("before 0.24 each slot of DeepSeek V4 has pages of all sizes") {
+  CHECK(layout_of(flash(), {0, 23}).block_bytes == 22 * (37440 + 8640 + 1728));
+}
+
+TEST_CASE("the log of capacity weighs blocks of DeepSeek V4 by their layers' bytes") {
+  const auto made = vllm_compressed_layout(flash(), Dtype::fp8, {}, 0, kPacked);
+  REQUIRE(made);
+  CHECK(made->page_bytes == std::vector<ByteCount>{21 * (37440 + 8640) + 20 * 1728, 22 * 37440,
+                                                   21 * 37440, 21 * (37440 + 8640), 20 * 37440});
+  // 121,344 tokens in two steps of 8192: 474, 2 x 259, 4099 and 2065 blocks.
+  const ByteCount bytes = 474 * made->page_bytes[0] + 259 * 43 * 37440LL +
+                          4099 * made->page_bytes[3] + 2065 * made->page_bytes[4];
+  const BlockCount blocks = (bytes + made->page_bytes[0] - 1) / made->page_bytes[0];
+  CHECK(compressed_blocks_by_bytes(*made, 121344, 16384) == blocks);
+  // 0.26 on two H20 logs 7.7 GiB and about 150,000 tokens (vLLM issue 51041).
+  const double pool = 7.7 * (1LL << 30) / static_cast<double>(made->layout.block_bytes);
+  CHECK(pool / static_cast<double>(blocks) * 121344 == Approx(150'000).epsilon(0.01));
 }
 
 TEST_CASE("a request of DeepSeek V4 holds blocks for a step's tokens beside its length") {
   // An issue of 0.22 logs 6.66 GiB for 30000 tokens in steps of 16384, and 13528 tokens as what
-  // 5.44 GiB hold: 118 + 2 x 259 + 4099 + 2065 blocks, which it counts with 1,051,776 bytes each.
-  const KvLayout layout = layout_of(flash());
+  // 5.44 GiB hold: 118 + 2 x 259 + 4099 + 2065 blocks of 1,051,776 bytes.
+  const KvLayout layout = layout_of(flash(), {0, 22});
   CHECK(layout.sequence_blocks(30000, 16384) == 118 + 2 * 259 + 4099 + 2065);
   CHECK(layout.sequence_blocks(13528, 16384) == 53 + 2 * 213 + 3383 + 1692);
-  CHECK(6800 * 1'051'776.0 / (1LL << 30) == Approx(6.66).margin(0.005));
-  CHECK(5554 * 1'051'776.0 / (1LL << 30) == Approx(5.44).margin(0.005));
+  const auto block = static_cast<double>(layout.block_bytes);
+  CHECK(6800 * block / (1LL << 30) == Approx(6.66).margin(0.005));
+  CHECK(5554 * block / (1LL << 30) == Approx(5.44).margin(0.005));
 }
 
 TEST_CASE("a run of DeepSeek V4 sets aside what each sequence holds of its windows") {
@@ -71,7 +93,7 @@ TEST_CASE("a prediction module of DeepSeek V4 has a window alone") {
 TEST_CASE("only models with compressed entries have such groups") {
   const ModelSpec model = Catalog::embedded().model("deepseek-v3");
   CHECK_FALSE(keeps_compressed(model));
-  CHECK_FALSE(vllm_compressed_layout(model, Dtype::fp8, {}, 0));
+  CHECK_FALSE(vllm_compressed_layout(model, Dtype::fp8, {}, 0, kPacked));
 }
 
 }  // namespace headroom::vllm_compressed_layout_test

@@ -2,7 +2,9 @@
 #include <catch2/catch.hpp>
 
 #include "hardware/catalog.hpp"
+#include "hardware/llm/drafter_model.hpp"
 #include "sim/engines/vllm/budget.hpp"
+#include "sim/engines/vllm/defaults.hpp"
 
 namespace headroom::vllm_memory_rules_test {
 namespace {
@@ -35,6 +37,55 @@ TEST_CASE("V0 beside V1 profiles and sizes its pool as before V1") {
   CHECK(gib_from_bytes(v0.kv_available_bytes) == Approx(122.99).epsilon(0.01));
   options.version = {0, 7};
   CHECK(vllm_budget(inputs, options).kv_available_bytes == v0.kv_available_bytes);
+}
+
+TEST_CASE("from 0.22 a step of Gemma 4 takes its largest video whole") {
+  const DeviceSpec& device = catalog().device("rtx4090");
+  const ModelSpec gemma = catalog().model("gemma-4-26b-a4b");
+  CHECK(vllm_defaults(device, gemma, {0, 21}).max_num_batched_tokens == 2048);
+  CHECK(vllm_defaults(device, gemma, {0, 22}).max_num_batched_tokens == 32 * (70 + 2 + 6));
+  // Larger defaults stay, and the small Gemma 4 lets no token see a later one.
+  CHECK(vllm_defaults(catalog().device("h100-sxm"), gemma, {0, 22}).max_num_batched_tokens == 8192);
+  const ModelSpec small = catalog().model("gemma-4-e4b");
+  CHECK(vllm_defaults(device, small, {0, 22}).max_num_batched_tokens == 2048);
+}
+
+TEST_CASE("from 0.26 a request holds the tokens of all steps under way beside its window") {
+  BudgetInputs inputs = inputs_of("gpt-oss-20b", "h100-sxm");
+  VllmBudgetOptions options;
+  options.max_model_len = 131072;
+  options.max_num_batched_tokens = 8192;
+  options.async_scheduling = true;
+  options.version = {0, 25};
+  // 12 full layers and 12 of 128 tokens: 8192 blocks of 16, and 127 + 8192 tokens in one more.
+  CHECK(vllm_budget(inputs, options).layout.sequence_blocks(131072, 8192) == 8192 + 520 + 1);
+  const MemoryBudget one = vllm_budget(inputs, options);
+  CHECK(one.max_concurrency == Approx(static_cast<double>(one.total_blocks) / (8192 + 521)));
+  options.version = {0, 26};
+  const MemoryBudget two = vllm_budget(inputs, options);
+  CHECK(two.max_concurrency == Approx(static_cast<double>(two.total_blocks) / (8192 + 1033)));
+  options.async_scheduling = false;
+  const MemoryBudget alone = vllm_budget(inputs, options);
+  CHECK(alone.max_concurrency == Approx(static_cast<double>(alone.total_blocks) / (8192 + 521)));
+}
+
+TEST_CASE("a pass holds the hidden states that its drafter reads") {
+  BudgetInputs inputs = inputs_of("llama-3.1-8b", "h100-sxm");
+  VllmBudgetOptions options;
+  options.max_num_seqs = 1;
+  options.max_num_batched_tokens = 65536;
+  CHECK(vllm_drafted_states(inputs, options) == 0);
+  inputs.drafter = eagle3_head(inputs.model);
+  options.draft_method = "eagle3";
+  CHECK(vllm_drafted_states(inputs, options) == 3);
+  CHECK(vllm_activation_bytes(inputs.model, {}, options, false, 3) -
+            vllm_activation_bytes(inputs.model, {}, options) ==
+        3 * 65536LL * 4096 * 2);
+  inputs.drafter = dflash_head(inputs.model);
+  options.draft_method = "dflash";
+  CHECK(vllm_drafted_states(inputs, options) == 5);
+  options.draft_method = "mtp";
+  CHECK(vllm_drafted_states(inputs, options) == 0);
 }
 
 TEST_CASE("0.11 and 0.12 hold the outputs of the largest video while layers are profiled") {
