@@ -23,6 +23,7 @@ constexpr EngineVersion kOutputCountsFirst{0, 8000};
 constexpr EngineVersion kCopiesEmbeddings{0, 7079};
 
 constexpr std::int64_t kPadding = 256;
+constexpr std::int64_t kFloatBytes = 4;
 
 std::int64_t padded(std::int64_t cells) { return (cells + kPadding - 1) / kPadding * kPadding; }
 
@@ -139,7 +140,6 @@ KvLayout pool_layout(const ModelSpec& model, const LlamacppBudgetOptions& option
 // What the host prepares for the device: embeddings of the micro batch and a mask in fp32 for each
 // cache. To the MiB as in logs of four models (b7896 to b9010) and of builds of 2024.
 ByteCount host_input_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options) {
-  constexpr std::int64_t kFloatBytes = 4;
   const LlamacppCells cells = llamacpp_cells(model, options);
   TokenCount masks = cells.per_stream;
   TokenCount window = 0;
@@ -151,6 +151,15 @@ ByteCount host_input_bytes(const ModelSpec& model, const LlamacppBudgetOptions& 
   }
   const std::int64_t copies = options.version >= kCopiesEmbeddings ? 2 : 1;
   return options.ubatch_size * (copies * model.hidden + masks) * kFloatBytes;
+}
+
+// Products of large batches with weights on the host run on the device, which copies the weights
+// into its compute buffer (ggml-backend.cpp, ggml_backend_sched_backend_id_from_cur; ggml-cuda.cu,
+// ggml_backend_cuda_device_offload_op). The output's logits and weights are the largest of them.
+bool copies_output(const DeviceSpec& device, const LlamacppBudgetOptions& options,
+                   bool output_on_device) {
+  constexpr std::int64_t kLeastTokens = 32;
+  return !output_on_device && device.vendor != "apple" && options.ubatch_size >= kLeastTokens;
 }
 
 void fail_allocation(BudgetBuilder& builder, StartupStage stage, std::string_view text,
@@ -361,7 +370,6 @@ ByteCount llamacpp_state_bytes(const ModelSpec& model, const LlamacppBudgetOptio
 
 ByteCount llamacpp_compute_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options,
                                  bool with_output) {
-  constexpr std::int64_t kFloat = 4;
   const TokenCount cells = llamacpp_cells(model, options).per_stream;
   std::int64_t heads = 0;
   std::int64_t mlp = 0;
@@ -375,11 +383,11 @@ ByteCount llamacpp_compute_bytes(const ModelSpec& model, const LlamacppBudgetOpt
   }
   // Query, attention output, residual and normed copy; with scores also the fp32 mask, with flash
   // attention the 16-bit one.
-  const std::int64_t states = 4 * model.hidden * kFloat;
+  const std::int64_t states = 4 * model.hidden * kFloatBytes;
   const std::int64_t attention =
-      flash_attention(options) ? states + cells * 2 : states + cells * (heads + 1) * kFloat;
-  const std::int64_t output = with_output ? (model.vocab + model.hidden) * kFloat : 0;
-  return options.ubatch_size * std::max({attention, mlp * kFloat, output});
+      flash_attention(options) ? states + cells * 2 : states + cells * (heads + 1) * kFloatBytes;
+  const std::int64_t output = with_output ? (model.vocab + model.hidden) * kFloatBytes : 0;
+  return options.ubatch_size * std::max({attention, mlp * kFloatBytes, output});
 }
 
 LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
@@ -387,7 +395,7 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
   const ModelSpec& model = inputs.model;
   const std::int64_t layers = model.layers();
   const bool last = stage + 1 == inputs.sharding.pipeline;
-  const bool counts_output = options.version >= kOutputCountsFirst;
+  const bool counts_output = !options.output_last && options.version >= kOutputCountsFirst;
   const std::int64_t on_device =
       std::min(layers, counts_output ? std::max<std::int64_t>(gpu_layers - 1, 0) : gpu_layers);
   const bool output = counts_output ? gpu_layers > 0 : gpu_layers > layers;
@@ -417,7 +425,12 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
   }
   split.host_compute = host_input_bytes(model, options);
   if (gpu_layers > 0) {
-    split.device_compute = llamacpp_compute_bytes(model, options, output && last);
+    const bool copies = last && copies_output(inputs.device, options, output);
+    split.device_compute = llamacpp_compute_bytes(model, options, (output && last) || copies);
+    if (copies) {
+      const ByteCount logits = options.ubatch_size * (model.vocab + model.hidden) * kFloatBytes;
+      split.device_compute = std::max(split.device_compute, logits + head);
+    }
   }
   if (start > 0 || !output) {
     split.host_compute =
