@@ -115,6 +115,14 @@ KvLayout pool_layout(const ModelSpec& model, const LlamacppBudgetOptions& option
   return uniform_layout(layers, per_token, 1);
 }
 
+// Products of large batches with weights on the host run on the device, which copies the weights
+// into its compute buffer (ggml-backend.cpp, ggml_backend_sched_backend_id_from_cur; ggml-cuda.cu,
+// ggml_backend_cuda_device_offload_op). The output's logits and weights are the largest of them.
+bool copies_output(const DeviceSpec& device, std::int64_t output_rows, bool output_on_device) {
+  constexpr std::int64_t kLeastTokens = 32;
+  return !output_on_device && device.vendor != "apple" && output_rows >= kLeastTokens;
+}
+
 void fail_allocation(BudgetBuilder& builder, StartupStage stage, std::string_view text,
                      ByteCount wanted, ByteCount given) {
   builder.fail({stage,
@@ -338,7 +346,7 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
   const ModelSpec& model = inputs.model;
   const std::int64_t layers = model.layers();
   const bool last = stage + 1 == inputs.sharding.pipeline;
-  const bool counts_output = options.version >= kOutputCountsFirst;
+  const bool counts_output = !options.output_last && options.version >= kOutputCountsFirst;
   const std::int64_t on_device =
       std::min(layers, counts_output ? std::max<std::int64_t>(gpu_layers - 1, 0) : gpu_layers);
   const bool output = counts_output ? gpu_layers > 0 : gpu_layers > layers;
@@ -369,7 +377,14 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
   split.host_compute = llamacpp_host_inputs(model, options);
   const LlamacppProjector projector = llamacpp_projector(model);
   if (gpu_layers > 0) {
-    split.device_compute = llamacpp_compute_bytes(model, options, output && last);
+    const std::int64_t rows = llamacpp_output_rows(model, options);
+    const bool copies = last && copies_output(inputs.device, rows, output);
+    split.device_compute = llamacpp_compute_bytes(model, options, (output && last) || copies);
+    if (copies) {
+      constexpr std::int64_t kFloatBytes = 4;
+      const ByteCount logits = rows * (model.vocab + model.hidden) * kFloatBytes;
+      split.device_compute = std::max(split.device_compute, logits + head);
+    }
     if (stage == 0) split.device_compute += projector.device;
   }
   if (start > 0 || !output) {

@@ -44,6 +44,7 @@ struct LlamacppBudgetOptions {
   // Layers on the device, the last ones first and the output counted as one; absent: as many as fit
   // with fit_target_bytes to spare, after an unset context was lowered to fit_ctx at least.
   std::optional<std::int64_t> n_gpu_layers{};
+  bool output_last = false;                       // the output is counted last, whatever the build
   std::optional<LlamacppFlashAttn> flash_attn{};  // absent: by version
   bool no_mmap = false;
   bool no_kv_offload = false;  // KV stays on the host

@@ -48,6 +48,11 @@ bool llamacpp_window_cache(const ModelSpec& model) {
   return full && window;
 }
 
+std::int64_t llamacpp_output_rows(const ModelSpec& model, const LlamacppBudgetOptions& options) {
+  if (options.version < kLimitsOutputs) return options.ubatch_size;
+  return std::min<std::int64_t>(options.ubatch_size, llamacpp_cells(model, options).slots);
+}
+
 ByteCount llamacpp_host_inputs(const ModelSpec& model, const LlamacppBudgetOptions& options) {
   constexpr std::int64_t kFloatBytes = 4;
   const bool half = llamacpp_flash_attention(options) && options.version >= kHalfMasks;
@@ -93,13 +98,9 @@ ByteCount llamacpp_compute_bytes(const ModelSpec& model, const LlamacppBudgetOpt
       dense > 0 && llamacpp_flash_attention(options)
           ? masked_cells(model, options) * 2 + 3 * (dense + model.hidden) * kFloat
           : 0;
-  const std::int64_t rows =
-      options.version < kLimitsOutputs
-          ? std::int64_t{options.ubatch_size}
-          : std::min<std::int64_t>(options.ubatch_size, llamacpp_cells(model, options).slots);
   const std::int64_t output = with_output ? (model.vocab + model.hidden) * kFloat : 0;
   return std::max(options.ubatch_size * std::max({attention, mlp * kFloat, beside_masks}),
-                  rows * output);
+                  llamacpp_output_rows(model, options) * output);
 }
 
 }  // namespace headroom

@@ -13,6 +13,10 @@ inline constexpr EngineVersion kLlamacppFlash{0, 6325};
 // A cache of windows of its own exists only beside one of full layers.
 [[nodiscard]] bool llamacpp_window_cache(const ModelSpec& model);
 
+// Tokens of a micro batch whose logits are computed at once.
+[[nodiscard]] std::int64_t llamacpp_output_rows(const ModelSpec& model,
+                                                const LlamacppBudgetOptions& options);
+
 // What the host prepares for the device: embeddings of the micro batch and a mask for each cache.
 // To the MiB as in logs of four models (b7896 to b9010), of builds of 2024 and of June 2026.
 [[nodiscard]] ByteCount llamacpp_host_inputs(const ModelSpec& model,

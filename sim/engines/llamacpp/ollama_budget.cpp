@@ -64,6 +64,9 @@ OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaBudgetOptions
     o.cache_type_k = o.cache_type_v = Dtype::fp16;
   }
   o.n_gpu_layers = options.num_gpu;
+  // "If we can't fit everything then prefer offloading layers other than the output layer"
+  // (llm/server.go, assignLayers; the runner's own count in earlier releases).
+  o.output_last = true;
   o.no_mmap = !options.use_mmap;
   return runner;
 }

@@ -134,6 +134,39 @@ KvLayout target_layout(const BudgetInputs& inputs, const SglangBudgetOptions& op
                         options.page_size);
 }
 
+// Pull request 18039: the pools of windows are sized by the bytes of each (0.5.9:
+// model_runner_kv_cache_mixin.py, set_num_tokens_hybrid_swa).
+constexpr SglangRelease kSizesWindowsByBytes{0, 5, 9};
+
+// What a page of the full pool counts when the pool is sized. Before that every layer was priced
+// like one without a window, layers with a window of other heads again on top
+// (get_cell_size_per_token of 0.5.7 and 0.5.8; only MiMo has such), and layers shared the tokens
+// out by their number alone, so part of the memory stayed unused.
+ByteCount sized_block_bytes(const BudgetInputs& inputs, const SglangBudgetOptions& options,
+                            std::int64_t stage, const KvLayout& layout) {
+  if (options.release >= kSizesWindowsByBytes || !splits_windows(inputs.model, options)) {
+    return layout.block_bytes;
+  }
+  const KvFormat format{inputs.kv, false};
+  double full_layers = 0;
+  double full = 0;
+  double window_layers = 0;
+  double windows = 0;
+  for (const KvClass& c :
+       kv_classes(without_states(inputs.model), format, inputs.sharding, stage)) {
+    const auto layers = static_cast<double>(c.layers);
+    (c.window_tokens > 0 ? window_layers : full_layers) += layers;
+    (c.window_tokens > 0 ? windows : full) += layers * static_cast<double>(c.bytes_per_token);
+  }
+  if (full == 0 || windows == 0) return layout.block_bytes;
+  const double layers = full_layers + window_layers;
+  const double like_full = full / full_layers;
+  const bool other_heads = windows != like_full * window_layers;
+  const double cell = like_full * layers + (other_heads ? windows : 0);
+  const double share = (options.swa_full_tokens_ratio * window_layers + full_layers) / layers;
+  return static_cast<ByteCount>(cell * share) * options.page_size;
+}
+
 KvLayout layout_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
                    std::int64_t stage) {
   KvLayout target = target_layout(inputs, options, stage);
@@ -197,11 +230,12 @@ Split split_of(const BudgetInputs& inputs, const SglangBudgetOptions& options,
 }
 
 // Rounded down to pages, and to what the user allows.
-TokenCount pool_tokens(const SglangBudgetOptions& options, const Split& split,
-                       MemoryBudget& budget) {
+TokenCount pool_tokens(const BudgetInputs& inputs, const SglangBudgetOptions& options,
+                       const Split& split, std::int64_t stage, MemoryBudget& budget) {
   const ByteCount kv = std::max<ByteCount>(0, split.rest - split.states);
   budget.kv_available_bytes = kv;
-  TokenCount tokens = kv / budget.layout.block_bytes * options.page_size;
+  TokenCount tokens =
+      kv / sized_block_bytes(inputs, options, stage, budget.layout) * options.page_size;
   const bool from_drafter = options.speculative_algorithm != SglangSpeculation::ngram;
   if (options.draft_tokens > 0 && options.release < kNoDraftSurplus && from_drafter && tokens > 0) {
     const std::int64_t requests = options.max_running_requests.value_or(0);
@@ -221,8 +255,8 @@ TokenCount pool_tokens(const SglangBudgetOptions& options, const Split& split,
 }
 
 void place(BudgetBuilder& builder, const BudgetInputs& inputs, const SglangBudgetOptions& options,
-           const Split& split, MemoryBudget& budget) {
-  const TokenCount tokens = pool_tokens(options, split, budget);
+           const Split& split, std::int64_t stage, MemoryBudget& budget) {
+  const TokenCount tokens = pool_tokens(inputs, options, split, stage, budget);
   if (tokens < 2) {
     builder.fail({StartupStage::blocks,
                   fmt::format("Not enough memory. Please try to increase --mem-fraction-static. "
@@ -317,7 +351,7 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const SglangBudgetOptions&
   }
   if (!builder.failed()) {
     const Split split = split_of(inputs, options, defaults, builder, stage);
-    place(builder, inputs, options, split, budget);
+    place(builder, inputs, options, split, stage, budget);
   }
   if (inputs.drafter && !drafter_is_in_share(inputs, options)) {
     builder.charge(MemoryPurpose::drafter, drafter_weight_bytes(inputs), StartupStage::weights);

@@ -104,7 +104,7 @@ std::int64_t graph_sizes(std::int64_t largest) {
 // What the process holds outside torch before and while the dummy run goes: context, kernels that
 // were loaded, MPI and NCCL, cuBLAS; it grows with the tokens of the run. 1.86 to 2.17 GiB on six
 // start-ups of 0.20 on H100, 2.55 on one of 1.2 on H200. The runs on a GB10 leave no room for it:
-// with the context alone gpt-oss-120b has 44.9 GiB of KV there, and 44.3 were logged.
+// with the context alone gpt-oss-120b has 42.6 GiB of KV there, and 44.3 were logged.
 constexpr ByteCount kOutsideBytes = ByteCount{1600} << 20;
 constexpr ByteCount kOutsideBytesPerToken = 80 << 10;
 
@@ -130,6 +130,25 @@ ByteCount runtime_bytes(const BudgetInputs& inputs, const TrtllmBudgetOptions& o
   return options.max_batch_size * tables * kFp32;
 }
 
+// The CUTLASS backend of the experts, the default, fills their mxfp4 matrices up to 128 in both
+// directions (1.1: _torch/modules/fused_moe/quantization.py, MXFP4WeightCutlassFusedMoEMethod).
+ByteCount expert_padding_bytes(const BudgetInputs& inputs, std::int64_t stage) {
+  constexpr std::int64_t kAlignment = 128;
+  const auto filled = [](std::int64_t size) {
+    return static_cast<double>((size + kAlignment - 1) / kAlignment * kAlignment) /
+           static_cast<double>(size);
+  };
+  double share = 1;
+  for (const LayerKind& kind : inputs.model.kinds) {
+    if (!kind.moe || kind.moe->format.dtype != Dtype::mxfp4) continue;
+    const std::int64_t ffn = kind.moe->ffn / inputs.sharding.expert_cuts();
+    share = std::max(share, filled(ffn) * filled(inputs.model.hidden));
+  }
+  const ByteCount experts =
+      rank_parts(inputs.model, inputs.sharding, stage).bytes_of(ModelPart::experts);
+  return static_cast<ByteCount>(static_cast<double>(experts) * (share - 1));
+}
+
 void charge_engine(BudgetBuilder& builder, const BudgetInputs& inputs,
                    const TrtllmBudgetOptions& options, const Limits& limits, std::int64_t stage) {
   charge_machine(builder, inputs.machine);
@@ -137,7 +156,8 @@ void charge_engine(BudgetBuilder& builder, const BudgetInputs& inputs,
   builder.charge(MemoryPurpose::communication, communication_bytes(inputs.sharding),
                  StartupStage::weights);
   builder.charge(MemoryPurpose::weights,
-                 rank_parts(inputs.model, inputs.sharding, stage).bytes_total(),
+                 rank_parts(inputs.model, inputs.sharding, stage).bytes_total() +
+                     expert_padding_bytes(inputs, stage),
                  StartupStage::weights);
   if (inputs.drafter && holds_drafter(inputs.sharding, stage)) {
     builder.charge(MemoryPurpose::drafter,

@@ -103,6 +103,63 @@ ByteCount absorbed_copy_bytes(const ModelSpec& model, const Sharding& sharding,
   return bytes;
 }
 
+enum class Mxfp4Kernel : std::uint8_t { marlin, triton, flashinfer };
+
+// model_executor/layers/quantization/mxfp4.py, get_mxfp4_backend; fused_moe/oracle/mxfp4.py from
+// 0.20 on. gpt-oss on Hopper takes Triton's kernels where they are installed: 0.12.0 is the first
+// wheel that brings them (vllm/third_party/triton_kernels; not in 0.10.1.1 to 0.11.2), so before it
+// Marlin. Other models never do (_get_priority_backends).
+constexpr EngineVersion kBringsTriton{0, 12};
+constexpr EngineVersion kFreesScales{0, 25};  // not in 0.23.0, in 0.25.1
+
+Mxfp4Kernel mxfp4_kernel(const ModelSpec& model, const DeviceSpec& device,
+                         const VllmBudgetOptions& options) {
+  const bool hopper = device.sm == 90;
+  const bool gpt_oss = model.architecture == "GptOssForCausalLM";
+  const bool datacenter_blackwell = device.sm == 100 || device.sm == 103;
+  if (options.marlin_experts) return Mxfp4Kernel::marlin;
+  if (datacenter_blackwell || device.vendor != "nvidia") return Mxfp4Kernel::flashinfer;
+  const bool triton = hopper && gpt_oss && options.version >= kBringsTriton;
+  return triton ? Mxfp4Kernel::triton : Mxfp4Kernel::marlin;
+}
+
+std::int64_t rounded_up(std::int64_t size, std::int64_t to) { return (size + to - 1) / to * to; }
+
+// Mxfp4MoEMethod.create_weights, mxfp4_round_up_hidden_size_and_intermediate_size.
+struct Mxfp4Rounding {
+  std::int64_t ffn = 0;
+  std::int64_t hidden = 0;
+};
+
+Mxfp4Rounding mxfp4_rounding(Mxfp4Kernel kernel) {
+  switch (kernel) {
+    case Mxfp4Kernel::marlin: return {128, 256};
+    case Mxfp4Kernel::triton: return {64, 1};
+    case Mxfp4Kernel::flashinfer: return {256, 256};
+  }
+  return {1, 1};
+}
+
+// What Triton's kernels keep of one layer beside the checkpoint's bytes: scales in an order of
+// their own, whose rows are filled up to 256 (process_weights_after_loading with eight warps;
+// triton_kernels/tensor_details/layout_details/hopper_scale.py, HopperMXScaleLayout), while the
+// layer still holds the loaded ones, which are deleted from kFreesScales on; and biases in fp32.
+ByteCount triton_layer_bytes(std::int64_t hidden, const MoeSpec& moe, const Sharding& sharding,
+                             EngineVersion version) {
+  constexpr std::int64_t kBlock = 32;  // elements of a scale, one byte
+  constexpr std::int64_t kRows = 256;
+  const std::int64_t shares = sharding.expert_shares();
+  const std::int64_t experts = (moe.experts + shares - 1) / shares;
+  const std::int64_t ffn = rounded_up(moe.ffn / sharding.expert_cuts(), 64);
+  const std::int64_t rows = (moe.gated ? 2 : 1) * ffn;
+  const std::int64_t loaded = (rows * hidden + hidden * ffn) / kBlock;
+  const std::int64_t ordered =
+      (rounded_up(rows, kRows) * hidden + rounded_up(hidden, kRows) * ffn) / kBlock;
+  const std::int64_t scales = ordered - (version >= kFreesScales ? loaded : 0);
+  const std::int64_t wider_biases = moe.expert_bias ? 2 * (rows + hidden) : 0;
+  return experts * (scales + wider_biases);
+}
+
 }  // namespace
 
 ByteCount vllm_loaded_weight_bytes(const ModelSpec& model, const Sharding& sharding,
@@ -126,31 +183,30 @@ ByteCount vllm_model_buffer_bytes(const ModelSpec& model, const Sharding& shardi
   return states * options.max_num_batched_tokens * model.hidden * activation_bytes(model.dtype);
 }
 
-// vllm/model_executor/layers/quantization/mxfp4.py: Mxfp4MoEMethod.create_weights.
+// Experts in mxfp4: the checkpoint's share once padded, and what the kernel keeps beside it.
 ByteCount vllm_expert_padding_bytes(const ModelSpec& model, const DeviceSpec& device,
                                     const Sharding& sharding, std::int64_t stage,
                                     const VllmBudgetOptions& options) {
-  const bool hopper = device.sm == 90;
-  const bool datacenter_blackwell = device.sm == 100 || device.sm == 103;
-  const bool marlin = options.marlin_experts || !(hopper || datacenter_blackwell);
-  std::int64_t to_ffn = 256;
-  std::int64_t to_hidden = 256;
-  if (device.vendor == "nvidia" && marlin) to_ffn = 128;
-  if (hopper && !marlin) {
-    to_ffn = 64;
-    to_hidden = 1;
-  }
-  const auto rounded = [](std::int64_t size, std::int64_t to) { return (size + to - 1) / to * to; };
+  const Mxfp4Kernel kernel = mxfp4_kernel(model, device, options);
+  const Mxfp4Rounding to = mxfp4_rounding(kernel);
   ByteCount bytes = 0;
   for (const LayerKind& kind : model.kinds) {
     if (!kind.moe || kind.moe->format.dtype != Dtype::mxfp4) continue;
     const std::int64_t ffn = kind.moe->ffn / sharding.expert_cuts();
-    const double share = static_cast<double>(rounded(ffn, to_ffn)) / static_cast<double>(ffn) *
-                         static_cast<double>(rounded(model.hidden, to_hidden)) /
+    const double share = static_cast<double>(rounded_up(ffn, to.ffn)) / static_cast<double>(ffn) *
+                         static_cast<double>(rounded_up(model.hidden, to.hidden)) /
                          static_cast<double>(model.hidden);
     const auto experts =
         static_cast<double>(rank_parts(model, sharding, stage).bytes_of(ModelPart::experts));
     bytes = std::max(bytes, static_cast<ByteCount>(experts * (share - 1)));
+  }
+  if (kernel != Mxfp4Kernel::triton) return bytes;
+  const StageLayers layers = stage_layers(model, sharding, stage);
+  for (std::size_t i = layers.first; i < layers.last; ++i) {
+    const auto& moe = model.layer(i).moe;
+    if (moe && moe->format.dtype == Dtype::mxfp4) {
+      bytes += triton_layer_bytes(model.hidden, *moe, sharding, options.version);
+    }
   }
   return bytes;
 }

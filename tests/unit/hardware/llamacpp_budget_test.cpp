@@ -212,6 +212,27 @@ TEST_CASE("n_gpu_layers decides how much of llama.cpp is on a discrete device") 
   CHECK(llamacpp_split(inputs, no_offload, 33).host_kv == kGib);
 }
 
+TEST_CASE("an output that stays on the host is copied into the device's compute buffer") {
+  // 0.19.0 of Ollama with Qwen2.5-Coder-32B Q4_K_M, 49 of 65 layers: 916.08 MiB, of which 307.00
+  // are 512 x (152064 + 5120) numbers in fp32 and 609.08 the output's 152064 x 5120 in 6.5625 bits.
+  // Here in 16 bits: 1485 MiB.
+  const Dense d{64, 5120, 40, 8, 128, 27648, 152064, 32768};
+  BudgetInputs inputs = inputs_of(dense_model("qwen2.5-coder-32b", d), 80);
+  LlamacppBudgetOptions options = one_slot(32768);
+  options.output_last = true;
+  const LlamacppSplit split = llamacpp_split(inputs, options, 49);
+  CHECK(mib(split.device_compute) == 307 + 1485);
+  CHECK(split.host_kv == 15 * 128 * kMib);
+  // Where the output counts first it is on the device: its logits alone.
+  CHECK(mib(llamacpp_split(inputs, one_slot(32768), 49).device_compute) == 307);
+  // Micro batches below 32 tokens are computed where the weights are.
+  options.ubatch_size = 16;
+  CHECK(mib(llamacpp_split(inputs, options, 49).device_compute) < 307 / 32.0);
+  options.ubatch_size = 512;
+  inputs.device.vendor = "apple";
+  CHECK(mib(llamacpp_split(inputs, options, 49).device_compute) < 307);
+}
+
 TEST_CASE("tied embeddings are copied to the device of llama.cpp for the output") {
   const BudgetInputs inputs = inputs_of(qwen3_4b(), 80);
   const LlamacppSplit split = llamacpp_split(inputs, one_slot(1024), 37);

@@ -1,6 +1,7 @@
 #include "sim/engines/sglang/budget.hpp"
 
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "hardware/budget/activations.hpp"
 #include "hardware/catalog.hpp"
@@ -308,6 +309,26 @@ TEST_CASE("windows of gpt-oss have a smaller pool in SGLang, those of Gemma none
   CHECK(sglang_budget(inputs_of(model, 80), {}).layout.bytes_per_token == 24 * 2048);
   CHECK(sglang_budget(inputs_of(model, 80), {.hybrid_swa_memory = true}).layout.bytes_per_token ==
         44236);
+}
+
+TEST_CASE("until 0.5.8 SGLang sizes the pools of windows with other heads too small") {
+  const ModelSpec model = Catalog::embedded().model("mimo-v2-flash");
+  BudgetInputs inputs = inputs_of(model, 140);
+  inputs.sharding.tensor = 4;
+  const auto tokens = [&](SglangRelease release) {
+    const MemoryBudget budget =
+        sglang_budget(inputs, {.release = release, .mem_fraction_static = 0.7, .page_size = 64});
+    REQUIRE_FALSE(budget.failure);
+    // 9 layers of one KV head and 39 with a window of two, keys of 192 and values of 128, in 16
+    // bits: 9 x 640 + 0.8 x 39 x 1280 bytes are used.
+    CHECK(budget.layout.bytes_per_token == 45'696);
+    return std::pair(budget.kv_tokens, budget.kv_available_bytes);
+  };
+  // (48 x 640 + 39 x 1280) x (0.8 x 39 + 9) / 48 = 67,536 are counted before.
+  const auto [before, memory] = tokens({0, 5, 8});
+  CHECK(before == memory / (67'536 * 64) * 64);
+  const auto [after, same] = tokens({0, 5, 9});
+  CHECK(after == same / (45'696 * 64) * 64);
 }
 
 TEST_CASE("a token of DeepSeek V4 pays for its share of SGLang's windows and states") {

@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string>
 
+#include "hardware/catalog.hpp"
+#include "hardware/llm/parameters.hpp"
 #include "sim/kernel/errors.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
@@ -64,6 +66,19 @@ TEST_CASE("all 63 measured start-ups of TensorRT-LLM obey the rule within 0.010 
   }
   CHECK(rows == 63);
   CHECK(worst > 0);  // the logs are rounded: an exact match of all would mean that none was read
+}
+
+TEST_CASE("TensorRT-LLM fills experts in mxfp4 up to 128 in both directions") {
+  // gpt-oss-120b: 36 layers of 128 experts, 3 x 2880 x 2880 in 4.25 bits, become 2944 x 2944: 2.55
+  // GiB more. Its checkpoint has 60.77 GiB, and 63.52 were logged by 1.1.0rc3 on a GB10.
+  const ModelSpec model = Catalog::embedded().model("gpt-oss-120b");
+  const MemoryBudget budget = trtllm_budget(inputs_of(model, 140), {});
+  REQUIRE_FALSE(budget.failure);
+  const double experts = 36.0 * 128 * 3 * 2880 * 2880 * 4.25 / 8;
+  const double filled = experts * 2944 * 2944 / (2880.0 * 2880);
+  const auto rest = static_cast<double>(rank_parts(model, {}).bytes_total()) - experts;
+  CHECK(static_cast<double>(budget.terms[MemoryPurpose::weights]) ==
+        Approx(rest + filled).epsilon(1e-6));
 }
 
 TEST_CASE("the pool of TensorRT-LLM is the share of what the dummy run leaves, in whole blocks") {
