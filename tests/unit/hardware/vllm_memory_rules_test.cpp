@@ -114,4 +114,23 @@ TEST_CASE("a pool that leaves little of shared memory starts with a note") {
   CHECK(vllm_budget(inputs, options).notes.empty());
 }
 
+TEST_CASE("Triton's mxfp4 kernels keep scales twice until 0.24 and biases in fp32") {
+  // A layer of 32 experts: 5760 x 2880 and 2880 x 2880 with a scale for 32 elements (777,600),
+  // ordered in 5888 and 3072 rows (806,400); 2 bytes more for each of 8,640 biases.
+  const ModelSpec model = catalog().model("gpt-oss-20b");
+  const auto bytes = [&](EngineVersion version, const char* device = "h100-sxm") {
+    VllmBudgetOptions options;
+    options.version = version;
+    return vllm_expert_padding_bytes(model, catalog().device(device), {}, 0, options);
+  };
+  CHECK(bytes({0, 14}) == 24LL * 32 * (806'400 + 17'280));
+  CHECK(bytes({0, 25}) == 24LL * 32 * (806'400 - 777'600 + 17'280));
+  // Before 0.12 no wheel brings the kernels: Marlin, +9.04 % of 24 x 32 x 3 x 2880 x 2880 x 4.25
+  // bits.
+  CHECK(static_cast<double>(bytes({0, 11})) ==
+        Approx(0.0904 * 24 * 32 * 3 * 2880 * 2880 * 4.25 / 8).epsilon(0.01));
+  // FlashInfer's kernels want as little from 0.27 on.
+  CHECK(bytes({0, 27}, "b200") == bytes({0, 11}));
+}
+
 }  // namespace headroom::vllm_memory_rules_test
