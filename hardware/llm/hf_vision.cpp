@@ -215,6 +215,9 @@ void read_vision(HfIntake& in, HfVision kind) {
   spec.params += tower.params();
   spec.hidden = tower.hidden;
   spec.layers = tower.layers;
+  spec.ffn = tower.ffn;
+  spec.gated = tower.gated;
+  spec.patch = tower.patch;
   spec.named_layers = v.bounded("num_hidden_layers", 0, 1000);
   spec.named_hidden = v.bounded("hidden_size", 0, 65536);
   spec.format = in.format();

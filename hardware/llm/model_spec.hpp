@@ -155,6 +155,9 @@ struct VisionSpec {
   std::int64_t params = 0;
   std::int64_t hidden = 0;
   std::int64_t layers = 0;
+  std::int64_t ffn = 0;
+  bool gated = false;
+  std::int64_t patch = 0;             // pixels of its side; 0: not known
   std::int64_t tokens_per_image = 0;  // soft tokens of the largest image; 0: not known
   // Layers of the tower whose features are added behind layers of the model, beside its output.
   std::int64_t deepstack_levels = 0;

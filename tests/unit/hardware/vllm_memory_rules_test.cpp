@@ -133,4 +133,22 @@ TEST_CASE("Triton's mxfp4 kernels keep scales twice until 0.24 and biases in fp3
   CHECK(bytes({0, 27}, "b200") == bytes({0, 11}));
 }
 
+TEST_CASE("the largest item of Qwen2.5-VL is a video") {
+  // Logged by 0.23.0 with 128,000 tokens: one video of 114,688. Five states of 1280 and three inner
+  // products of 3420 for each of four patches a token, with 3 x 14 x 14 x 2 pixels: 15.24 GiB, and
+  // 15.23 of the log are neither weights nor graphs nor outside torch.
+  const ModelSpec model = catalog().model("qwen2.5-vl-7b");
+  VllmBudgetOptions options;
+  options.version = {0, 23};
+  options.max_model_len = 128000;
+  CHECK(vllm_encoder_bytes(model, {}, options) == 114'688LL * 4 * (5 * 1280 + 3 * 3420 + 1176) * 2);
+  // Shorter requests hold fewer frames, 32,768 tokens two pairs of them.
+  options.max_model_len = 32768;
+  CHECK(vllm_encoder_bytes(model, {}, options) == 32'768LL * 4 * (5 * 1280 + 3 * 3420 + 1176) * 2);
+  // Query and key in fp32 are more than the MLP, and 16 frames were allowed.
+  options.version = {0, 10};
+  options.max_model_len = 131072;
+  CHECK(vllm_encoder_bytes(model, {}, options) == 131'072LL * 4 * (17 * 1280 + 1176) * 2);
+}
+
 }  // namespace headroom::vllm_memory_rules_test
