@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "hardware/catalog.hpp"
+#include "hardware/llm/drafter_model.hpp"
 #include "sim/engines/vllm/budget.hpp"
 
 namespace headroom::vllm_memory_rules_test {
@@ -131,6 +132,31 @@ TEST_CASE("Triton's mxfp4 kernels keep scales twice until 0.24 and biases in fp3
         Approx(0.0904 * 24 * 32 * 3 * 2880 * 2880 * 4.25 / 8).epsilon(0.01));
   // FlashInfer's kernels want as little from 0.27 on.
   CHECK(bytes({0, 27}, "b200") == bytes({0, 11}));
+}
+
+TEST_CASE("a DFlash head for a hybrid model keeps windows from 0.25 on") {
+  // Logged by 0.27.1 with two RTX 5090, fp8 KV and 15.99 GiB: 2.74 requests of 262,144 tokens.
+  // Sixteen layers of attention, five with a window of 2048 and 48 of states in groups of five. A
+  // block has 1648 tokens of 1024 bytes: the pool 2034 of five layers each, a request 4 x 160 + 8 +
+  // 10 x 9 (the engine counts two batches in flight for windows: 13 instead of 8).
+  VllmBudgetOptions options;
+  options.version = {0, 27};
+  options.max_model_len = 262144;
+  options.max_num_batched_tokens = 8192;
+  options.draft_tokens = 7;
+  options.draft_method = "dflash";
+  options.kv_cache_memory_bytes = bytes_from_gib(15.99);
+  BudgetInputs inputs = inputs_of("qwen3.5-27b", "rtx5090");
+  inputs.model = quantised(inputs.model, Dtype::int4);
+  inputs.sharding.tensor = 2;
+  inputs.kv = Dtype::fp8;
+  inputs.drafter = dflash_head(inputs.model);
+  const MemoryBudget budget = vllm_budget(inputs, options);
+  CHECK(budget.layout.groups.size() == 4 + 1 + 10);
+  CHECK(budget.layout.block_tokens == 1648);
+  CHECK(budget.max_concurrency == Approx(2034 / 738.0).epsilon(0.002));
+  options.version = {0, 24};
+  CHECK(vllm_budget(inputs, options).max_concurrency < 2.4);
 }
 
 TEST_CASE("the largest item of Qwen2.5-VL is a video") {
