@@ -218,6 +218,7 @@ void read_vision(HfIntake& in, HfVision kind) {
   spec.hidden = tower.hidden;
   spec.layers = tower.layers;
   spec.ffn = tower.ffn;
+  spec.gated = tower.gated;
   spec.patch = tower.patch;
   spec.patches = image_patches(v, tower);
   spec.named_layers = v.bounded("num_hidden_layers", 0, 1000);

@@ -156,6 +156,7 @@ struct VisionSpec {
   std::int64_t hidden = 0;
   std::int64_t layers = 0;
   std::int64_t ffn = 0;
+  bool gated = false;
   std::int64_t patch = 0;             // side of a patch in pixels
   std::int64_t patches = 0;           // of one square image; 0: images of any size
   std::int64_t tokens_per_image = 0;  // soft tokens of the largest image; 0: not known

@@ -76,6 +76,43 @@ const IndexerSpec* indexer_of(const ModelSpec& model) {
   return nullptr;
 }
 
+// The towers of Qwen2-VL and Qwen2.5-VL, whose patches have 14 pixels to a side.
+bool is_older_qwen(const VisionSpec& vision) { return vision.patch == 14; }
+
+// Tokens of the largest item (model_executor/models/qwen2_vl.py, get_mm_max_tokens_per_item). An
+// image is largest: 16.8 M pixels of 32 x 32 to a token (preprocessor_config.json), or 12.8 M of 28
+// x 28. A video of Qwen2-VL or Qwen2.5-VL has as many of them as max_model_len holds, two frames
+// each, of _MAX_FRAMES_PER_VIDEO (16 in 0.10.1.1, 14 in 0.11.0 to 0.23.0). Later processors give a
+// whole video fewer tokens than an image.
+std::int64_t largest_item_tokens(const ModelSpec& model, const VllmBudgetOptions& options) {
+  constexpr std::int64_t kImageTokens = 16384;
+  constexpr EngineVersion kFourteenFrames{0, 11};
+  if (!is_older_qwen(*model.vision)) return kImageTokens;
+  const std::int64_t length =
+      options.max_model_len > 0 ? options.max_model_len : model.max_position;
+  const std::int64_t most = options.version < kFourteenFrames ? 8 : 7;
+  return kImageTokens * std::clamp<std::int64_t>(length / kImageTokens, 1, most);
+}
+
+// Elements of a patch that one block keeps alive: residual and normed copy; query, key and value;
+// of query and key, which rotary embedding takes in fp32, the cast, the turned halves and the
+// result; the pixels of two frames. Qwen2-VL and Qwen2.5-VL turn them as they are since 0.12
+// (qwen2_vl.py, apply_rotary_pos_emb_vision; ApplyRotaryEmb later): query and key, both turned, and
+// the attention's output. There the MLP keeps more: its input, output and inner products beside
+// residuals before and after attention (qwen2_5_vl.py, Qwen2_5_VisionBlock.forward).
+std::int64_t block_elements(const VisionSpec& vision, std::int64_t tp, EngineVersion version) {
+  constexpr EngineVersion kTurnsIn16Bits{0, 12};
+  const std::int64_t width = vision.hidden;
+  const std::int64_t patch = is_older_qwen(vision) ? vision.patch : 16;
+  const std::int64_t pixels = 3 * patch * patch * 2;
+  const std::int64_t in_fp32 = 2 * width + 15 * width / tp;
+  if (!is_older_qwen(vision) || version < kTurnsIn16Bits) return in_fp32 + pixels;
+  const std::int64_t attention = 2 * width + 8 * width / tp;
+  const std::int64_t states = vision.gated ? 5 : 3;
+  const std::int64_t mlp = states * width + (vision.gated ? 3 : 2) * vision.ffn / tp;
+  return std::max(attention, mlp) + pixels;
+}
+
 // What the pass allocates in place of the indexer's logits: VLLM_SPARSE_INDEXER_MAX_LOGITS_MB
 // (model_executor/layers/sparse_attn_indexer.py; not in 0.17.0, in 0.19.1 to 0.26.0).
 ByteCount indexer_logits_bytes(const ModelSpec& model, const VllmBudgetOptions& options) {
@@ -183,22 +220,18 @@ ByteCount vllm_held_encoder_bytes(const ModelSpec& model, const VllmBudgetOption
   return elements * activation_bytes(model.dtype);
 }
 
-// The largest images that one step may encode, through one block of the tower: residual and normed
-// copy; query, key and value; of query and key, which rotary embedding takes in fp32, the cast, the
-// turned halves and the result; the pixels.
+// The largest images or videos that one step may encode, through one block of the tower.
 ByteCount vllm_encoder_bytes(const ModelSpec& model, const Sharding& sharding,
                              const VllmBudgetOptions& options) {
-  constexpr std::int64_t kImageTokens = 16384;  // 16.8 M pixels: preprocessor_config.json
   constexpr std::int64_t kPatchesPerToken = 4;
-  constexpr std::int64_t kPixels = 3 * 16 * 16 * 2;  // of a patch in two frames
   const bool profiles = options.profile_multimodal && options.version >= kBudgetsEncoder;
   const bool any_size = model.vision && model.vision->family == VisionSpec::Family::qwen;
   if (!any_size || !profiles) return 0;
-  const std::int64_t images =
-      std::max<std::int64_t>(options.max_num_batched_tokens / kImageTokens, 1);
-  const std::int64_t width = model.vision->hidden;
-  const std::int64_t elements = 2 * width + 15 * width / sharding.tensor + kPixels;
-  return images * kImageTokens * kPatchesPerToken * elements * activation_bytes(model.dtype);
+  const std::int64_t item = largest_item_tokens(model, options);
+  const std::int64_t items = std::max<std::int64_t>(options.max_num_batched_tokens / item, 1);
+  return items * item * kPatchesPerToken *
+         block_elements(*model.vision, sharding.tensor, options.version) *
+         activation_bytes(model.dtype);
 }
 
 }  // namespace headroom

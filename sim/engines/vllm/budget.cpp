@@ -259,6 +259,31 @@ std::optional<CompressedLayout> compressed_layout_of(const BudgetInputs& in,
   return vllm_compressed_layout(both, in.kv, drafter_sharding(in.sharding), 0, options.version);
 }
 
+// DFlash heads for targets with recurrent layers attend over windows (z-lab/dflash issue 126; their
+// size: model-serving-minefield issue 107), which caches are made for since 0.25
+// (model_executor/models/qwen3_dflash.py, _resolve_layer_attention of 0.25.1 to 0.27.1; 0.24.0
+// keeps everything). Heads that mix windows with full attention are refused by the runner that
+// hybrids take, so all layers have one.
+ModelSpec with_drafter_windows(ModelSpec drafter, const ModelSpec& target,
+                               const VllmBudgetOptions& options) {
+  constexpr EngineVersion kKeepsWindows{0, 25};
+  constexpr std::int64_t kWindow = 2048;
+  const bool recurrent = std::ranges::any_of(
+      target.kinds, [](const LayerKind& kind) { return kind.recurrent.has_value(); });
+  const bool windows = options.draft_method == "dflash" && recurrent && !has_experts(target) &&
+                       options.version >= kKeepsWindows;
+  if (!windows) return drafter;
+  ModelSpec made = drafter;
+  made.kinds.clear();
+  made.order.clear();
+  for (std::size_t i = 0; i < drafter.order.size(); ++i) {
+    LayerKind layer = drafter.layer(i);
+    if (layer.attention) layer.attention->window_tokens = kWindow;
+    add_layers(made, layer, 1);
+  }
+  return made;
+}
+
 KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::int64_t stage) {
   KvGrouping grouping;
   grouping.block_tokens = options.block_size;
@@ -280,7 +305,8 @@ KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std
   };
   if (in.drafter && holds_drafter(in.sharding, stage)) {
     // Its layers are registered like the model's, in the same dtype (pull request 32165).
-    const ModelSpec both = with_drafter_layers(model, in.sharding, stage, *in.drafter);
+    const ModelSpec both = with_drafter_layers(
+        model, in.sharding, stage, with_drafter_windows(*in.drafter, in.model, options));
     const Sharding sharding = drafter_sharding(in.sharding);
     return with_states(grouped_kv_layout(both, format, sharding, 0, grouping));
   }

@@ -110,7 +110,7 @@ enum class Mxfp4Kernel : std::uint8_t { marlin, triton, flashinfer };
 // wheel that brings them (vllm/third_party/triton_kernels; not in 0.10.1.1 to 0.11.2), so before it
 // Marlin. Other models never do (_get_priority_backends).
 constexpr EngineVersion kBringsTriton{0, 12};
-constexpr EngineVersion kFreesScales{0, 25};  // not in 0.23.0, in 0.25.1
+constexpr EngineVersion kFreesScales{0, 25};  // not in 0.24.0, in 0.25.1
 
 Mxfp4Kernel mxfp4_kernel(const ModelSpec& model, const DeviceSpec& device,
                          const VllmBudgetOptions& options) {
@@ -131,11 +131,13 @@ struct Mxfp4Rounding {
   std::int64_t hidden = 0;
 };
 
-Mxfp4Rounding mxfp4_rounding(Mxfp4Kernel kernel) {
+Mxfp4Rounding mxfp4_rounding(Mxfp4Kernel kernel, const DeviceSpec& device, EngineVersion version) {
+  constexpr EngineVersion kNarrowerFlashinfer{0, 27};  // 0.26.0: 256
   switch (kernel) {
     case Mxfp4Kernel::marlin: return {128, 256};
     case Mxfp4Kernel::triton: return {64, 1};
-    case Mxfp4Kernel::flashinfer: return {256, 256};
+    case Mxfp4Kernel::flashinfer:
+      return {device.vendor == "nvidia" && version >= kNarrowerFlashinfer ? 128 : 256, 256};
   }
   return {1, 1};
 }
@@ -188,7 +190,7 @@ ByteCount vllm_expert_padding_bytes(const ModelSpec& model, const DeviceSpec& de
                                     const Sharding& sharding, std::int64_t stage,
                                     const VllmBudgetOptions& options) {
   const Mxfp4Kernel kernel = mxfp4_kernel(model, device, options);
-  const Mxfp4Rounding to = mxfp4_rounding(kernel);
+  const Mxfp4Rounding to = mxfp4_rounding(kernel, device, options.version);
   ByteCount bytes = 0;
   for (const LayerKind& kind : model.kinds) {
     if (!kind.moe || kind.moe->format.dtype != Dtype::mxfp4) continue;

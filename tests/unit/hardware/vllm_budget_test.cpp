@@ -357,24 +357,6 @@ TEST_CASE("experts in mxfp4 are padded for the kernel of the device") {
   CHECK(gib("h100-sxm", true) == gib("gb10"));
 }
 
-TEST_CASE("Triton's mxfp4 kernels keep scales twice until 0.24 and biases in fp32") {
-  // A layer of 32 experts: 5760 x 2880 and 2880 x 2880 with a scale for 32 elements (777,600),
-  // ordered in 5888 and 3072 rows (806,400); 2 bytes more for each of 8,640 biases.
-  const ModelSpec model = catalog().model("gpt-oss-20b");
-  const DeviceSpec& h100 = catalog().device("h100-sxm");
-  const auto bytes = [&](EngineVersion version) {
-    VllmBudgetOptions options;
-    options.version = version;
-    return vllm_expert_padding_bytes(model, h100, {}, 0, options);
-  };
-  CHECK(bytes({0, 14}) == 24LL * 32 * (806'400 + 17'280));
-  CHECK(bytes({0, 25}) == 24LL * 32 * (806'400 - 777'600 + 17'280));
-  // Before 0.12 no wheel brings the kernels: Marlin, +9.04 % of 24 x 32 x 3 x 2880 x 2880 x 4.25
-  // bits.
-  CHECK(static_cast<double>(bytes({0, 11})) ==
-        Approx(0.0904 * 24 * 32 * 3 * 2880 * 2880 * 4.25 / 8).epsilon(0.01));
-}
-
 TEST_CASE("towers of any image size are measured with the largest image") {
   // 16384 tokens x 4 patches x (2 x 1152 + 15 x 1152 + 1536) elements of 2 bytes: 2.58 GiB.
   const ModelSpec model = catalog().model("qwen3.5-27b");

@@ -165,4 +165,66 @@ TEST_CASE("a pool that leaves little of shared memory starts with a note") {
   CHECK(vllm_budget(inputs, options).notes.empty());
 }
 
+TEST_CASE("Triton's mxfp4 kernels keep scales twice until 0.24 and biases in fp32") {
+  // A layer of 32 experts: 5760 x 2880 and 2880 x 2880 with a scale for 32 elements (777,600),
+  // ordered in 5888 and 3072 rows (806,400); 2 bytes more for each of 8,640 biases.
+  const ModelSpec model = catalog().model("gpt-oss-20b");
+  const auto bytes = [&](EngineVersion version, const char* device = "h100-sxm") {
+    VllmBudgetOptions options;
+    options.version = version;
+    return vllm_expert_padding_bytes(model, catalog().device(device), {}, 0, options);
+  };
+  CHECK(bytes({0, 14}) == 24LL * 32 * (806'400 + 17'280));
+  CHECK(bytes({0, 25}) == 24LL * 32 * (806'400 - 777'600 + 17'280));
+  // Before 0.12 no wheel brings the kernels: Marlin, +9.04 % of 24 x 32 x 3 x 2880 x 2880 x 4.25
+  // bits.
+  CHECK(static_cast<double>(bytes({0, 11})) ==
+        Approx(0.0904 * 24 * 32 * 3 * 2880 * 2880 * 4.25 / 8).epsilon(0.01));
+  // FlashInfer's kernels want as little from 0.27 on.
+  CHECK(bytes({0, 27}, "b200") == bytes({0, 11}));
+}
+
+TEST_CASE("a DFlash head for a hybrid model keeps windows from 0.25 on") {
+  // Logged by 0.27.1 with two RTX 5090, fp8 KV and 15.99 GiB: 2.74 requests of 262,144 tokens.
+  // Sixteen layers of attention, five with a window of 2048 and 48 of states in groups of five. A
+  // block has 1648 tokens of 1024 bytes: the pool 2034 of five layers each, a request 4 x 160 + 8 +
+  // 10 x 9 (the engine counts two batches in flight for windows: 13 instead of 8).
+  VllmBudgetOptions options;
+  options.version = {0, 27};
+  options.max_model_len = 262144;
+  options.max_num_batched_tokens = 8192;
+  options.draft_tokens = 7;
+  options.draft_method = "dflash";
+  options.kv_cache_memory_bytes = bytes_from_gib(15.99);
+  BudgetInputs inputs = inputs_of("qwen3.5-27b", "rtx5090");
+  inputs.model = quantised(inputs.model, Dtype::int4);
+  inputs.sharding.tensor = 2;
+  inputs.kv = Dtype::fp8;
+  inputs.drafter = dflash_head(inputs.model);
+  const MemoryBudget budget = vllm_budget(inputs, options);
+  CHECK(budget.layout.groups.size() == 4 + 1 + 10);
+  CHECK(budget.layout.block_tokens == 1648);
+  CHECK(budget.max_concurrency == Approx(2034 / 738.0).epsilon(0.002));
+  options.version = {0, 24};
+  CHECK(vllm_budget(inputs, options).max_concurrency < 2.4);
+}
+
+TEST_CASE("the largest item of Qwen2.5-VL is a video") {
+  // Logged by 0.23.0 with 128,000 tokens: one video of 114,688. Five states of 1280 and three inner
+  // products of 3420 for each of four patches a token, with 3 x 14 x 14 x 2 pixels: 15.24 GiB, and
+  // 15.23 of the log are neither weights nor graphs nor outside torch.
+  const ModelSpec model = catalog().model("qwen2.5-vl-7b");
+  VllmBudgetOptions options;
+  options.version = {0, 23};
+  options.max_model_len = 128000;
+  CHECK(vllm_encoder_bytes(model, {}, options) == 114'688LL * 4 * (5 * 1280 + 3 * 3420 + 1176) * 2);
+  // Shorter requests hold fewer frames, 32,768 tokens two pairs of them.
+  options.max_model_len = 32768;
+  CHECK(vllm_encoder_bytes(model, {}, options) == 32'768LL * 4 * (5 * 1280 + 3 * 3420 + 1176) * 2);
+  // Query and key in fp32 are more than the MLP, and 16 frames were allowed.
+  options.version = {0, 10};
+  options.max_model_len = 131072;
+  CHECK(vllm_encoder_bytes(model, {}, options) == 131'072LL * 4 * (17 * 1280 + 1176) * 2);
+}
+
 }  // namespace headroom::vllm_memory_rules_test
