@@ -201,7 +201,8 @@ sed 's/Qwen2.5-1.5B-Instruct/Unheard-of/' shared.yaml >broken.yaml
 tr -s '\n ' ' ' <chat.txt | grep -q 'small is left out' || fail "$(cat chat.txt)"
 "$HEADROOM" from broken.yaml --service chat --device l40s >chat.json
 has chat.json 'small is left out'
-expect_error 'small: /model: unknown model' "$HEADROOM" audit broken.yaml --service small --device l40s
+expect_error 'small: /model: unknown model' \
+  "$HEADROOM" audit broken.yaml --service small --device l40s
 
 # A flag that says nothing about what is audited is refused.
 expect_error '--model' "$HEADROOM" audit demo --model llama-3.1-8b
