@@ -219,12 +219,19 @@ TEST_CASE("an output that stays on the host is copied into the device's compute 
   const Dense d{64, 5120, 40, 8, 128, 27648, 152064, 32768};
   BudgetInputs inputs = inputs_of(dense_model("qwen2.5-coder-32b", d), 80);
   LlamacppBudgetOptions options = one_slot(32768);
+  options.version = {0, 9010};  // logits of all tokens of a micro batch
   options.output_last = true;
   const LlamacppSplit split = llamacpp_split(inputs, options, 49);
   CHECK(mib(split.device_compute) == 307 + 1485);
   CHECK(split.host_kv == 15 * 128 * kMib);
   // Where the output counts first it is on the device: its logits alone.
-  CHECK(mib(llamacpp_split(inputs, one_slot(32768), 49).device_compute) == 307);
+  options.output_last = false;
+  CHECK(mib(llamacpp_split(inputs, options, 49).device_compute) == 307);
+  options.output_last = true;
+  // Logits of one token per slot are computed where the weights are.
+  options.version = {0, 9650};
+  CHECK(mib(llamacpp_split(inputs, options, 49).device_compute) < 307);
+  options.version = {0, 9010};
   // Micro batches below 32 tokens are computed where the weights are.
   options.ubatch_size = 16;
   CHECK(mib(llamacpp_split(inputs, options, 49).device_compute) < 307 / 32.0);
