@@ -104,7 +104,7 @@ std::int64_t graph_sizes(std::int64_t largest) {
 // What the process holds outside torch before and while the dummy run goes: context, kernels that
 // were loaded, MPI and NCCL, cuBLAS; it grows with the tokens of the run. 1.86 to 2.17 GiB on six
 // start-ups of 0.20 on H100, 2.55 on one of 1.2 on H200. The runs on a GB10 leave no room for it:
-// with the context alone gpt-oss-120b has 42.6 GiB of KV there, and 44.3 were logged.
+// with the context alone gpt-oss-120b has 42.6 GiB of KV there, and 43.2 were logged on average.
 constexpr ByteCount kOutsideBytes = ByteCount{1600} << 20;
 constexpr ByteCount kOutsideBytesPerToken = 80 << 10;
 
@@ -135,8 +135,8 @@ ByteCount runtime_bytes(const BudgetInputs& inputs, const TrtllmBudgetOptions& o
 ByteCount expert_padding_bytes(const BudgetInputs& inputs, std::int64_t stage) {
   constexpr std::int64_t kAlignment = 128;
   const auto filled = [](std::int64_t size) {
-    return static_cast<double>((size + kAlignment - 1) / kAlignment * kAlignment) /
-           static_cast<double>(size);
+    const std::int64_t whole = (size + kAlignment - 1) / kAlignment * kAlignment;
+    return static_cast<double>(whole) / static_cast<double>(size);
   };
   double share = 1;
   for (const LayerKind& kind : inputs.model.kinds) {

@@ -279,7 +279,7 @@ class AskTable {
     std::vector<std::vector<std::string>> warnings;
     for (const AskAnswer& answer : answers_) {
       const ExpectedError error = shown_error(answer);
-      accuracy.push_back({});
+      accuracy.emplace_back();
       if (!error.ranges.empty()) accuracy.back().push_back(accuracy_text(error));
       warnings.push_back(answer.run.warnings);
     }
