@@ -227,7 +227,7 @@ void resolve_vllm(EngineResolver& r) {
 void turn_vllm_async_off(EngineResolver& r, std::string_view why) {
   const std::string pointer = "/engine/async_scheduling";
   if (r.given.is_given(pointer) && r.options.async_scheduling.value_or(false)) {
-    r.given.refuse(pointer, why, ErrorKind::unsupported);
+    r.warn(fmt::format("async_scheduling {}", why));
   }
   r.options.async_scheduling = false;
   r.note_rule(pointer, why);

@@ -57,8 +57,13 @@ TEST_CASE("drafts turn asynchronous scheduling off and say so", "[speculation]")
   CHECK(replica_options(r).pipeline_depth == 1);
   CHECK(source_of(r, "/engine/async_scheduling") ==
         "vllm 0.33: off: steps with drafts are modelled only one by one");
-  CHECK(refused(R"({"async_scheduling": true, "speculative_config": {"method": "mtp"}})") ==
-        test::unsupported_at("/engine/async_scheduling"));
+  // Commands say it beside drafts, and the engine has both.
+  const Resolved given =
+      resolved(R"({"async_scheduling": true, "speculative_config": {"method": "eagle3"}})");
+  CHECK(replica_options(given).pipeline_depth == 1);
+  CHECK(std::ranges::count(
+            given.warnings,
+            "async_scheduling off: steps with drafts are modelled only one by one") == 1);
 }
 
 TEST_CASE("rounds of SGLang follow the release", "[speculation][sglang]") {
