@@ -58,12 +58,7 @@ const EmbeddedFile& file_for(const DeviceSpec& device, std::span<const EmbeddedF
 }
 
 bool has_recurrent(const KernelTables& tables) {
-  const auto has = [&](KernelClass kind) {
-    return std::ranges::any_of(engines_from(KernelEngine::vllm), [&](KernelEngine engine) {
-      return tables.surface(kind, engine) != nullptr;
-    });
-  };
-  return has(KernelClass::recurrent_prefill) && has(KernelClass::recurrent_decode);
+  return tables.has(KernelClass::recurrent_prefill) && tables.has(KernelClass::recurrent_decode);
 }
 
 // The A100 was measured decoding alone, and a device may lack them altogether. They wait for memory
@@ -199,7 +194,7 @@ bool KernelLibrary::has_sparse() const {
 
 std::string KernelLibrary::recurrent_system() const {
   const KernelTables& of = tables_->recurrent(KernelClass::recurrent_prefill);
-  return tables_->find(of, KernelClass::recurrent_prefill) != nullptr ? of.device() : "";
+  return of.has(KernelClass::recurrent_prefill) ? of.device() : "";
 }
 
 bool KernelLibrary::runs_marlin(ProductFormat format, ProductKernel kernel) const {

@@ -50,15 +50,15 @@ struct KernelLibrary::Tables {
 
   // Of a class of recurrent layers: those of `file`, or of the nearest device that has it.
   [[nodiscard]] const KernelTables& recurrent(KernelClass kind) const {
-    return stand_in && find(file, kind) == nullptr ? *stand_in : file;
+    return stand_in && !file.has(kind) ? *stand_in : file;
   }
 
   KernelTables file;
-  std::unique_ptr<const KernelTables> stand_in;
+  std::unique_ptr<const KernelTables> stand_in;  // null: `file` has all recurrent layers
   KernelEngine engine;
   bool relative = false;
-  DevicePeaks peaks;  // of the device that the library is for
-  std::int32_t sm = 0;
+  DevicePeaks peaks;    // of the device that the library is for
+  std::int32_t sm = 0;  // its compute capability x 10
 };
 
 // All engines, the own one first.

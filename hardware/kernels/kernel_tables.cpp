@@ -152,6 +152,12 @@ void KernelTables::add_section(std::string_view text) {
   sections_.push_back(std::move(section));
 }
 
+bool KernelTables::has(KernelClass kind) const {
+  return std::ranges::any_of(sections_, [name = traits_of(kind).name](const auto& section) {
+    return section->kind == name;
+  });
+}
+
 const KernelSurface* KernelTables::find(KernelClass kind, std::string_view engine) const {
   const ClassTraits& traits = traits_of(kind);
   for (const auto& section : sections_) {

@@ -48,6 +48,8 @@ class KernelTables {
   [[nodiscard]] std::int32_t sm() const { return sm_; }
   [[nodiscard]] const DevicePeaks& peaks() const { return peaks_; }
 
+  // Whether the class was measured, in any engine. Reads no times.
+  [[nodiscard]] bool has(KernelClass kind) const;
   // Null: the engine was not measured there. DataError with file:line: damaged section.
   [[nodiscard]] const KernelSurface* surface(KernelClass kind, KernelEngine engine) const;
   // Classes with one section for all engines (products, NCCL).
