@@ -24,7 +24,7 @@ struct ObserveArguments {
 };
 
 int observe_command(const ObserveArguments& a) {
-  const ObservePlan plan = observe_plan(a.flags, "observe");
+  ObservePlan plan = observe_plan(a.flags, "observe");
   ObservationFolder folder(a.output);
   Observation seen;
   try {
@@ -34,6 +34,7 @@ int observe_command(const ObserveArguments& a) {
     if (stop_on_signals()) return interrupted_exit_code();
     throw;
   }
+  name_release(seen, plan.question.scenario);
   const std::string json = folder.write(seen, plan.question, kVersion);
   if (a.json) {
     print(json, true);

@@ -140,11 +140,13 @@ class TwinMaker {
   }
 
   template <typename Measure>
-  void measure(const char* name, const ObservedQuestion& question, Measure measured) {
+  void measure(const char* name, ObservedQuestion question, Measure measured) {
     fmt::print(stderr, "measuring {}\n", name);
     ObservationFolder folder((folder_ / "runs" / name).string());
     Observation seen = kept_if_lost(measured);
+    name_release(seen, question.scenario);
     (void)folder.write(seen, question, kVersion);
+    plan_.question.scenario = question.scenario;
     if (seen.end == ObservationEnd::interrupted) throw TwinInterrupted{};
     if (seen.end == ObservationEnd::server_lost) throw lost("the server was lost");
     TwinRun& run = twin_.runs.emplace_back();

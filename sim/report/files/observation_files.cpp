@@ -7,6 +7,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "hardware/engine_version.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
 #include "sim/kernel/visible_text.hpp"
@@ -222,7 +223,25 @@ std::string empty_folder(const std::string& folder) {
   return folder;
 }
 
+// "0.10.1.1" of "0.10.1.1+cu128"; empty where it is no version.
+std::string release_of(const std::string& told) {
+  try {
+    (void)parse_engine_version(told);
+  } catch (const ConfigError&) {
+    return {};
+  }
+  return told.substr(0, told.find('+'));
+}
+
 }  // namespace
+
+void name_release(const Observation& observation, Json& scenario) {
+  if (!scenario.contains("engine") || !scenario["engine"].is_object()) return;
+  Json& engine = scenario["engine"];
+  const std::string release = release_of(observation.server.version);
+  if (release.empty() || engine.contains("version")) return;
+  if (engine.value("name", std::string()) == observation.engine) engine["version"] = release;
+}
 
 ObservationFolder::ObservationFolder(const std::string& folder)
     : folder_(empty_folder(folder)),

@@ -29,6 +29,11 @@ struct ObservedQuestion {
   double most_seconds = 0;
 };
 
+// The release that the server tells goes into the scenario of a system whose release nobody named:
+// the run shall be replayed as what was measured, not as the newest release of that day. Nothing
+// happens where the server tells none, or /metrics are another engine's.
+void name_release(const Observation& observation, Json& scenario);
+
 class ObservationFolder {
  public:
   // ConfigError: it cannot be written, or holds files: what was measured is never overwritten.

@@ -3,6 +3,7 @@ list(APPEND UNIT_TEST_SOURCES
   capacity_report_test.cpp
   cascade_report_test.cpp
   html_report_test.cpp
+  observation_files_test.cpp
   perfetto_log_test.cpp
   result_directory_test.cpp
   result_files_test.cpp
