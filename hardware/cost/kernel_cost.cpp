@@ -224,12 +224,13 @@ void KernelCost::price(const StepShape& shape, StepPrice& price) const {
   }
   price.base = terms.sum();
   // The host issues one launch after the other; what the device does not cover is waiting for it.
-  // A delta rule over chunks of a prompt is a chain of small kernels, over one token a single one
-  // (chunk_gated_delta_rule and fused_recurrent_gated_delta_rule in vLLM and SGLang). Mamba's scan
-  // is six at most (mamba_chunk_scan_combined), which the launches of any layer cover.
-  if (captured == 0) {
-    take_at_least(launches_ + (shape.chunk_rows > 0 ? recurrence_launches_ : 0), price);
-  }
+  // A delta rule over chunks of a prompt is a chain of small kernels that no graph holds
+  // (chunk_gated_delta_rule in vLLM and SGLang, an operation that splits the captured graph); over
+  // one token it is a single kernel. Mamba's scan is six at most (mamba_chunk_scan_combined), which
+  // the launches of any layer cover.
+  const Ticks launches =
+      (captured == 0 ? launches_ : 0) + (shape.chunk_rows > 0 ? recurrence_launches_ : 0);
+  if (launches > 0) take_at_least(launches, price);
   const Ticks host = host_.step + host_.row * (shape.decode_rows + shape.chunk_rows);
   price.base_terms[CostTerm::host] += host;
   price.base += host;

@@ -136,6 +136,17 @@ TEST_CASE("a delta rule is launched in pieces over prompts alone, a scan of Mamb
         Approx(24 * more.recurrent_launches / 2 * more.launch_ns / 1e6).epsilon(1e-6));
 }
 
+TEST_CASE("no captured graph holds a delta rule over prompts") {
+  const BetweenKernels& between = *Catalog::embedded().between_kernels("vllm");
+  const KernelCost captured =
+      cost_of({.model = "qwen3.5-9b", .tensor = 1, .captured = {{1, 2, 4, 8, 256}, 256}});
+  const StepPrice step = price(captured, prompt(100));
+  CHECK(ms(step.base) ==
+        Approx(24 * between.recurrent_launches * between.launch_ns / 1e6).epsilon(1e-6));
+  CHECK(step.base_terms[CostTerm::host] > 0);
+  CHECK(price(captured, decodes(8, 1000)).base_terms[CostTerm::host] == 0);
+}
+
 TEST_CASE("an engine that plans after a step adds the host's time to it") {
   const StepPrice alone = price(cost_of({}), decodes(8, 1000));
   const StepPrice planned = price(cost_of({.host = {.step = 1000, .row = 10}}), decodes(8, 1000));
