@@ -80,6 +80,7 @@ class KernelCost final : public StepCost {
   Ticks sequence_ = 0;
   Ticks launches_ = 0;             // of a step outside graphs
   Ticks recurrence_launches_ = 0;  // more of them in one with prompts
+  Ticks rule_launches_ = 0;        // of a step with prompts inside graphs
   Curve products_;
   Curve experts_;
   Curve reduces_;
