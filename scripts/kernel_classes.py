@@ -2,7 +2,12 @@
 which points it is kept. kernel_surfaces.py reduces the tables by them.
 """
 
+import functools
+import json
 import math
+import os
+
+MODELS = os.path.join(os.path.dirname(__file__), "../hardware/catalog/models.json")
 
 FORMATS = {
     "bfloat16": "bf16", "float16": "bf16", "fp8": "fp8", "fp8_block": "fp8_block",
@@ -12,7 +17,8 @@ FORMATS = {
 
 # Per weight, with its scales.
 WEIGHT_BYTES = {"bf16": 2, "fp8": 1, "fp8_block": 1, "int8": 1, "int8_weights": 1,
-                "nvfp4": 0.5625, "int4_weights": 0.515625}
+                "nvfp4": 0.5625, "int4_weights": 0.515625,
+                "mxfp4_weights": 0.53125, "mxfp4_mxfp8": 0.53125}
 UNCACHED = 2e9  # bytes: sixteen times the L2 of the RTX PRO 6000, the largest here
 
 WIDTHS = (32, 64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 7168,
@@ -40,7 +46,7 @@ class Class:
         self.axes = axes        # (name, points or None for all that were measured)
         self.engines = engines  # own: a section per engine; all: the fastest of all releases
         self.read = read or fastest
-        self.settle = settle    # of the surfaces of all releases together
+        self.settle = settle    # of the surfaces of all releases together, by the rate of memory
 
 
 def fastest(rows, kind):
@@ -94,16 +100,43 @@ def product_key(row):
     return (format_of(row, "gemm_dtype"),)
 
 
-def from_memory(surfaces):
+def memory_rate(surfaces):
+    """Bytes of weights per microsecond of the largest products, which no cache holds."""
+    return max(product_bytes(key, point) / us for key, surface in surfaces.items()
+               for point, us in surface.items() if product_bytes(key, point) >= UNCACHED)
+
+
+def product_bytes(key, point):
+    return WEIGHT_BYTES[key[0]] * point[1] * point[2]
+
+
+def from_memory(surfaces, rate):
     """Kernels were timed over and over on the same weights, some tables with all of them in the L2
-    cache. A step reads them from memory: no faster than the largest ones, which no cache holds."""
-    def weights(key, point):
-        return WEIGHT_BYTES[key[0]] * point[1] * point[2]
-    rate = max(weights(key, point) / us for key, surface in surfaces.items()
-               for point, us in surface.items() if weights(key, point) >= UNCACHED)
+    cache. A step reads them from memory, at `rate`."""
     for key, surface in surfaces.items():
         for point, us in surface.items():
-            surface[point] = max(us, weights(key, point) / rate)
+            surface[point] = max(us, product_bytes(key, point) / rate)
+
+
+def experts_from_memory(surfaces, rate):
+    """The same for the experts of one token: how many more any other number of tokens meets is for
+    the router to say."""
+    for key, surface in surfaces.items():
+        kind, _, _, hidden, inner, top_k, experts = key
+        matrices = 2 if (inner, top_k, experts) in ungated() else 3
+        of_a_token = WEIGHT_BYTES[kind] * matrices * hidden * inner * top_k
+        for (tp, ep, tokens), us in surface.items():
+            surface[tp, ep, tokens] = max(us, of_a_token / tp / ep / rate)
+
+
+@functools.cache
+def ungated():
+    """Shapes of the catalog's experts that have no gate, two matrices instead of three."""
+    with open(MODELS, encoding="utf-8") as file:
+        configs = [model["config"] for model in json.load(file)["models"]]
+    return {(c["moe_intermediate_size"], c["num_experts_per_tok"], c["n_routed_experts"])
+            for c in configs
+            if "NemotronHForCausalLM" in c.get("architectures", ()) and c.get("n_routed_experts")}
 
 
 def heads_key(row, *formats):
@@ -188,7 +221,8 @@ CLASSES = (
           lambda r: (int(r["batch_size"]), context_of(r)),
           (("rows", ROWS), ("context", CONTEXTS))),
     Class("experts", ("moe",), expert_key, ints("moe_tp_size", "moe_ep_size", "num_tokens"),
-          (("tp", EXPERT_TP), ("ep", EXPERT_EP), ("tokens", EXPERT_TOKENS)), read=read_experts),
+          (("tp", EXPERT_TP), ("ep", EXPERT_EP), ("tokens", EXPERT_TOKENS)), read=read_experts,
+          settle=experts_from_memory),
     Class("all_reduce", ("custom_allreduce",), reduce_key, ints("num_gpus", "message_size"),
           (("gpus", None), ("elements", None))),
     Class("nccl", ("nccl",), None, None, (("gpus", None), ("elements", None)), "all", read_nccl),

@@ -36,7 +36,7 @@ import zlib
 
 sys.dont_write_bytecode = True  # no folder of it in the sources
 
-from kernel_classes import CLASSES  # noqa: E402
+from kernel_classes import CLASSES, memory_rate  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 OUT = os.path.join(ROOT, "hardware", "catalog", "kernels")
@@ -111,9 +111,6 @@ def measured(raw_dir, folder, kind):
                     used = True
         if used:
             versions.append(version if kind.engines == "own" else f"{engine}-{version}")
-    if kind.settle:
-        for _, surfaces in sections.values():
-            kind.settle(surfaces)
     return sections
 
 
@@ -227,8 +224,14 @@ def build(raw_dir, folder, out_dir, queries=None):
     device = SYSTEMS[folder]
     lines = [f"# Kernel times of {device}, see NOTICE and scripts/kernel_surfaces.py.",
              "headroom-kernels 1"] + device_lines(catalog_device(device))
+    rate = None
     for kind in CLASSES:
-        for engine, (versions, surfaces) in sorted(measured(raw_dir, folder, kind).items()):
+        sections = measured(raw_dir, folder, kind)
+        if kind.name == "linear":  # the first one
+            rate = memory_rate(sections["all"][1])
+        for engine, (versions, surfaces) in sorted(sections.items()):
+            if kind.settle:
+                kind.settle(surfaces, rate)
             for surface in surfaces.values():
                 for point in spikes(kind, surface):
                     del surface[point]
