@@ -231,6 +231,23 @@ TEST_CASE("no product reads its weights faster than memory gives them") {
   }
 }
 
+TEST_CASE("the experts of one token come from memory, not from a cache") {
+  // Qwen3-30B-A3B, whose eight experts fit into the L2 of an L40S: 76 MB.
+  const ExpertShape shape{.format = ExpertFormat::bf16,
+                          .hidden = 2048,
+                          .intermediate = 768,
+                          .top_k = 8,
+                          .experts = 128};
+  const double weights = 8 * 3 * 2.0 * 2048 * 768;
+  for (const std::string& system : KernelLibrary::systems()) {
+    const double bytes_per_us = Catalog::embedded().device(system).bandwidth_bytes_per_s / 1e6;
+    for (const KernelEngine engine : {KernelEngine::vllm, KernelEngine::sglang}) {
+      CAPTURE(system);
+      CHECK(weights / library(system, engine).experts(shape, 1).us < bytes_per_us);
+    }
+  }
+}
+
 TEST_CASE("check bits in the same memory are bandwidth that data do not have") {
   // L40S, 864 GB/s with ECC; the RTX 6000 Ada, 960 GB/s, is sold with ECC off.
   const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_dim = 128};
