@@ -24,8 +24,8 @@
 // With data ranks (--enable-dp-attention) the other ranks decode while one computes prompts. Here
 // its own decodes do, too (docs/semantics.md 28).
 //
-// A plan of decodes only costs O(1), one that tries to admit or has drafts O(running requests), and
-// a retraction O(n log n) of them (with drafts O(n^2)).
+// A plan of decodes only costs O(1), one that tries to admit or has drafts O(running requests) at
+// most, and a retraction O(n log n) of them (with drafts O(n^2)).
 
 #include <cstdint>
 #include <string>
@@ -125,7 +125,8 @@ class SglangScheduler final : public BatchScheduler {
   [[nodiscard]] TokenCount output_to_come(const Request& request, TokenCount generated,
                                           const KvPoolState& pool) const;
   [[nodiscard]] std::int32_t read_output(const PlanContext& context, RequestId id) const;
-  [[nodiscard]] double output_for_running(const PlanContext& context) const;
+  [[nodiscard]] double output_for_running(const PlanContext& context);
+  void join_running(const PlanContext& context, RequestId id);
 
   SchedulerOptions options_;
   SglangScheduling own_;
@@ -136,6 +137,9 @@ class SglangScheduler final : public BatchScheduler {
   StepIndex last_read_ = 0;
   // Prompt complete; in the order of the engine's batch, which may have dropped ending ones.
   RequestList running_;
+  // Before this decode step each of them has more output to come than the estimate counts. Kept
+  // for speed alone; as of the last look at all of them, lowered by those that have joined.
+  StepIndex all_capped_until_ = 0;
   std::int64_t finished_ = 0;              // that are still in the batch of running requests
   TokenCount finished_output_ = 0;         // that the estimate expects of them all the same
   std::vector<Request> left_;              // since the last plan, as they were

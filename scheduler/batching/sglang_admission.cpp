@@ -58,17 +58,38 @@ std::int32_t SglangScheduler::read_output(const PlanContext& context, RequestId 
 }
 
 // The sum over read_output(), whose tests are the same for all while decodes are in flight.
-double SglangScheduler::output_for_running(const PlanContext& context) const {
+// Requests that do not declare max_tokens have more to come than the estimate counts for most of
+// their lives: then it need not look at them.
+double SglangScheduler::output_for_running(const PlanContext& context) {
   const KvPoolState& pool = context.kv.pool();
-  const bool all_in_flight = options_.pipeline_depth >= 2 && context.decodes_in_flight > 0;
   TokenCount to_come = finished_output_;
+  if (context.decodes_planned < all_capped_until_ && !drafts_.any()) {
+    to_come += kMostNewTokens * running_.size();
+    return ratio_.at(context.decodes_planned) * static_cast<double>(to_come);
+  }
+  const bool all_in_flight = options_.pipeline_depth >= 2 && context.decodes_in_flight > 0;
+  TokenCount fewest = kManySteps;
   for (RequestId id = running_.front(); id != kNoRequest; id = running_.after(id)) {
     const Request& request = context.requests[id];
     const std::int32_t read =
         all_in_flight ? context.generated(request) - 1 : read_output(context, id);
-    to_come += output_to_come(request, read, pool);
+    const TokenCount left = max_output(request, pool) - read;
+    fewest = std::min(fewest, left);
+    to_come += std::clamp<TokenCount>(left, 0, kMostNewTokens);
   }
+  // A decode takes one token of each, and the one in flight may be read at once.
+  all_capped_until_ = context.decodes_planned + fewest - kMostNewTokens - 1;
   return ratio_.at(context.decodes_planned) * static_cast<double>(to_come);
+}
+
+// `request` joins the running ones.
+void SglangScheduler::join_running(const PlanContext& context, RequestId id) {
+  const Request& request = context.requests[id];
+  running_.push_back(id);
+  const TokenCount generated = request.known_tokens - request.prompt_tokens;
+  const TokenCount left = max_output(request, context.kv.pool()) - generated;
+  all_capped_until_ =
+      std::min(all_capped_until_, context.decodes_planned + left - kMostNewTokens - 2);
 }
 
 SglangScheduler::Budget SglangScheduler::budget_for(std::int64_t decodes_beside) const {
@@ -131,7 +152,7 @@ void SglangScheduler::continue_chunked(const PlanContext& context, BatchPlan& pl
   note_added(request, plan.chunks.back(), pool, budget);
   if (tokens < left) return;
   chunked_ = kNoRequest;
-  running_.push_back(id);
+  join_running(context, id);
 }
 
 // `chunk` of `request` is part of the batch, and its blocks are taken.
@@ -224,7 +245,7 @@ SglangScheduler::Added SglangScheduler::add_waiting(const PlanContext& context, 
                          .samples = tokens == extend});
   note_added(request, plan.chunks.back(), pool, budget);
   if (tokens == extend) {
-    running_.push_back(id);
+    join_running(context, id);
   } else {
     chunked_ = id;
   }
