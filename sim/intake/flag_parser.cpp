@@ -44,6 +44,7 @@ class FlagReader {
 
   void variables();
   void words(std::span<const std::string> words);
+  void arguments(const Json& printed, bool has_defaults);
 
  private:
   [[nodiscard]] Found find(const std::string& name) const;
@@ -386,12 +387,35 @@ void FlagReader::setting(const std::string& flag, const std::string& shown, cons
   settle(shown, found, values);
 }
 
+// Whether a printed argument is what a flag that was not given leaves.
+bool says_nothing(const Json& value, const FlagRow* row) {
+  if (value.is_null()) return true;
+  const bool is_flag = row == nullptr || row->pointer.empty() || row->takes == Takes::nothing;
+  if (value.is_boolean()) return !value.get<bool>() && is_flag;
+  return (value.is_string() && value.get<std::string>().empty()) ||
+         ((value.is_array() || value.is_object()) && value.empty());
+}
+
+void FlagReader::arguments(const Json& printed, bool has_defaults) {
+  for (const auto& [key, value] : printed.items()) {
+    const std::string flag = "--" + key;
+    const Found found = find(normalised(flag));
+    if (says_nothing(value, found.row)) continue;
+    const bool is_told = !has_defaults || (found.row != nullptr && !found.row->pointer.empty());
+    if (is_told) setting(flag, key, value);
+  }
+}
+
 }  // namespace
 
 void read_flags(Draft& draft, std::span<const std::string> words) {
   FlagReader reader(draft);
   reader.variables();
   reader.words(words);
+}
+
+void read_arguments(Draft& draft, const Json& printed, bool has_defaults) {
+  FlagReader(draft).arguments(printed, has_defaults);
 }
 
 bool looks_like_flag(std::string_view word) {

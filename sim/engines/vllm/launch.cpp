@@ -11,6 +11,7 @@
 
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
+#include "sim/engines/vllm/memory_messages.hpp"
 
 namespace headroom {
 namespace {
@@ -399,72 +400,6 @@ void settle_engine_core(LaunchDraft& draft) {
                          release < kV1 ? "V0" : "V1"));
 }
 
-using Figure = MemoryFigure;
-
-constexpr std::string_view kShorterRequests =
-    "--max-model-len {longest}: requests up to that length, with 10 % to spare|--max-model-len: a "
-    "shorter longest request|--kv-cache-dtype fp8: twice the tokens in the same memory, check "
-    "quality|--gpu-memory-utilization: a larger share, if other programs leave it free|"
-    "--tensor-parallel-size: more devices";
-constexpr std::string_view kMoreForKv =
-    "--gpu-memory-utilization: a larger share, if other programs leave it free|--enforce-eager: no "
-    "CUDA graphs, slower decode steps|--max-num-seqs, --max-num-batched-tokens: a smaller "
-    "profiling pass|--quantization: smaller weights, check quality|--tensor-parallel-size: more "
-    "devices";
-
-// vllm/v1/core/kv_cache_utils.py (_check_enough_kv_cache_memory), vllm/v1/worker/gpu_worker.py and
-// gpu_model_runner.py, 0.9 to 0.28; vllm/worker/worker.py before V1.
-constexpr std::array kVllmMessages{
-    MemoryMessage{.pattern = "To serve at least one request with the model* max seq len (#)*# G*KV "
-                             "cache is needed*larger than the available KV cache memory (# "
-                             "G*estimated maximum model length is #",
-                  .figures = {Figure::length, Figure::kv_wanted, Figure::kv, Figure::longest},
-                  .stage = StartupStage::max_length_request,
-                  .meaning = "the KV pool is too small for one request of max_model_len",
-                  .changes = kShorterRequests},
-    MemoryMessage{.pattern = "To serve at least one request with the model* max seq len (#)*# G*KV "
-                             "cache is needed*larger than the available KV cache memory (# G",
-                  .figures = {Figure::length, Figure::kv_wanted, Figure::kv},
-                  .stage = StartupStage::max_length_request,
-                  .meaning = "the KV pool is too small for one request of max_model_len",
-                  .changes = kShorterRequests},
-    MemoryMessage{.pattern = "To serve at least one request with the model* max seq len (#",
-                  .figures = {Figure::length},
-                  .stage = StartupStage::max_length_request,
-                  .meaning = "the KV pool is too small for one request of max_model_len",
-                  .changes = kShorterRequests},
-    MemoryMessage{.pattern = "max seq len (#) is larger than the maximum number of tokens that can "
-                             "be stored in KV cache (#",
-                  .figures = {Figure::length, Figure::longest},
-                  .stage = StartupStage::max_length_request,
-                  .meaning = "the KV pool is too small for one request of max_model_len",
-                  .changes = kShorterRequests},
-    MemoryMessage{.pattern = "No available memory for the cache blocks",
-                  .stage = StartupStage::blocks,
-                  .meaning = "weights and the profiling pass leave nothing for KV",
-                  .changes = kMoreForKv},
-    MemoryMessage{
-        .pattern = "Free memory on device*(#/# GiB) on startup is less than desired GPU memory "
-                   "utilization (#, # GiB",
-        .figures = {Figure::free, Figure::total, Figure::skipped, Figure::wanted},
-        .stage = StartupStage::free_memory_check,
-        .meaning = "less memory is free than the share that the engine is told to use",
-        .changes = "other programs on the device stopped, or moved to another one|"
-                   "--gpu-memory-utilization: a share that is free|on unified memory: the page "
-                   "cache dropped, which counts as used"},
-    MemoryMessage{.pattern = "CUDA out of memory occurred when warming up sampler with # dummy",
-                  .stage = StartupStage::warm_up,
-                  .meaning = "the first batch does not fit beside the KV pool",
-                  .changes = "--max-num-seqs: a smaller batch|--gpu-memory-utilization: a smaller "
-                             "share, so that more is left"},
-    MemoryMessage{.pattern = "Free memory on device*(#/# GiB) on startup. Desired",
-                  .figures = {Figure::free, Figure::total}},
-    MemoryMessage{.pattern = "odel loading took # G", .figures = {Figure::weights}},
-    MemoryMessage{.pattern = "Available KV cache memory: # GiB", .figures = {Figure::kv}},
-    MemoryMessage{.pattern = "Graph capturing finished in # secs, took # GiB",
-                  .figures = {Figure::skipped, Figure::graphs}},
-};
-
 }  // namespace
 
 const EngineLaunch kVllmLaunch{
@@ -480,6 +415,7 @@ const EngineLaunch kVllmLaunch{
     .positional_model = true,
     .variable_prefixes = "VLLM_",
     .messages = kVllmMessages,
+    .printed = kVllmPrinted,
     .own_devices_per_rank = true,
     .settle =
         [](LaunchDraft& draft) {
