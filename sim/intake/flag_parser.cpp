@@ -33,6 +33,23 @@ struct Found {
   std::string_view tail = {};  // value inside the flag itself: -tp4
 };
 
+// Whether the engine takes a value that is not modelled.
+bool lists_value(const FlagRow& row, std::string value) {
+  std::ranges::transform(value, value.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  std::ranges::replace(value, '-', '_');
+  const std::vector<std::string_view> others = split(row.others, '|');
+  return std::ranges::find(others, value) != others.end();
+}
+
+// All values that the engine takes.
+std::string values_of(const FlagRow& row) {
+  std::vector<std::string> all = choices_of(*find_option(row.pointer));
+  for (const std::string_view other : split(row.others, '|')) all.emplace_back(other);
+  return comma_list(all);
+}
+
 class FlagReader {
  public:
   explicit FlagReader(Draft& draft) : draft_(draft), flags_(*draft.engine->launch) {
@@ -274,6 +291,9 @@ void FlagReader::settle(const std::string& name, const Found& found,
     draft_.unset(row.pointer);
     draft_.note(fmt::format("{} {}: the engine chooses", name, values.front()));
   } else if (!row.note.empty() && !is_choice(row.pointer, value.json)) {
+    if (!row.others.empty() && !lists_value(row, values.front())) {
+      refuse(name, fmt::format("value '{}': one of {}", values.front(), values_of(row)));
+    }
     draft_.unset(row.pointer);
     draft_.refused.emplace(row.pointer);
     draft_.note(fmt::format("{}: {}{}", name, row.note, nearest_choice(row.pointer, value.json)));

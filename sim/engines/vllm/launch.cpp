@@ -21,6 +21,16 @@ constexpr std::string_view kMultimodal =
 constexpr std::string_view kPartialPrefills =
     "limits on how many prompts are split at once are not modelled";
 
+// vllm/config/kernel.py, from 0.20 to autumn 2026; dashes are underscores there.
+constexpr std::string_view kLinearBackends =
+    "cutlass|flashinfer_cutlass|flashinfer_cutedsl|flashinfer_trtllm|flashinfer_cudnn|"
+    "flashinfer_b12x|b12x|humming|triton|deep_gemm|torch|aiter|machete|fbgemm|conch|exllama|"
+    "emulation|xpu|xpu_woq";
+constexpr std::string_view kMoeBackends =
+    "triton|batched_triton|deep_gemm|deep_gemm_mega_moe|cutlass|flashinfer_trtllm|"
+    "flashinfer_cutlass|flashinfer_cutedsl|flashinfer_b12x|b12x|humming|triton_unfused|aiter|"
+    "flydsl|hpc|emulation|flashinfer_moe_ep_mega_deep_gemm|flashinfer_moe_ep_mega_cutedsl";
+
 const FlagRow kVllmRows[] = {
     {.names = "--model", .takes = Takes::text, .pointer = "/model"},
     {.names = "--config", .takes = Takes::text, .pointer = kSettingsFile},
@@ -136,12 +146,20 @@ const FlagRow kVllmRows[] = {
      .takes = Takes::text,
      .pointer = "/engine/linear_backend",
      .note = kUnmodelledNote,
+     .others = kLinearBackends},
+    {.takes = Takes::text,
+     .pointer = "/engine/linear_backend",
+     .note = kUnmodelledNote,
+     .variable = "VLLM_NVFP4_GEMM_BACKEND"},
+    {.takes = Takes::text,
+     .pointer = "/engine/linear_backend",
      .values = "1=marlin|0=",
-     .variable = "VLLM_NVFP4_GEMM_BACKEND|VLLM_TEST_FORCE_FP8_MARLIN"},
+     .variable = "VLLM_TEST_FORCE_FP8_MARLIN"},
     {.names = "--moe-backend",
      .takes = Takes::text,
      .pointer = "/engine/moe_backend",
-     .note = kUnmodelledNote},
+     .note = kUnmodelledNote,
+     .others = kMoeBackends},
     {.takes = Takes::text,
      .pointer = "/engine/mxfp4_kernel",
      .values = "1=marlin|0=",

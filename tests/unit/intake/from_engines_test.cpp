@@ -141,8 +141,32 @@ TEST_CASE("switches that delay first tokens or choose graphs are options") {
   CHECK(from("VLLM_TEST_FORCE_FP8_MARLIN=1 vllm serve m")
             .scenario.at("engine")
             .at("linear_backend") == "marlin");
-  const auto other = from("vllm serve m --linear-backend cutlass");
+  const auto other = from("vllm serve m --linear-backend flashinfer-cutlass");
   CHECK_FALSE(other.scenario.at("engine").contains("linear_backend"));
+  CHECK(any_contains(other.notes, "--linear-backend: its effect"));
+  // What the switch of an old variable is called is no backend.
+  for (const char* wrong : {"--linear-backend 1", "--linear-backend 0", "--moe-backend marlim"}) {
+    CHECK_THROWS_WITH(from(std::string("vllm serve m ") + wrong),
+                      Catch::Contains(": one of auto, marlin, ") && Catch::Contains("cutlass"));
+  }
+  CHECK(from("VLLM_TEST_FORCE_FP8_MARLIN=0 vllm serve m").scenario.at("engine").size() == 1);
+}
+
+TEST_CASE("a backend for weights that the model does not have is told") {
+  const auto warns = [](const std::string& command, std::string_view part) {
+    return any_contains(resolved(command).warnings, part);
+  };
+  const std::string marlin = " --linear-backend marlin --moe-backend marlin";
+  const std::string dense = "vllm serve Qwen/Qwen3-8B" + marlin;
+  CHECK(warns(dense, "linear_backend marlin has no effect: qwen3-8b has no quantised matrices"));
+  CHECK(warns(dense, "moe_backend marlin has no effect: qwen3-8b has no experts"));
+  CHECK_FALSE(warns(dense + " --quantization fp8", "linear_backend marlin"));
+  const std::string experts = "vllm serve Qwen/Qwen3-30B-A3B" + marlin;
+  CHECK(warns(experts, "the experts of qwen3-30b-a3b are in 16 bits"));
+  CHECK_FALSE(warns(experts + " --quantization fp8", "moe_backend marlin"));
+  // Its experts alone are quantised.
+  CHECK(warns("vllm serve openai/gpt-oss-20b" + marlin, "linear_backend marlin has no effect"));
+  CHECK_FALSE(warns("vllm serve openai/gpt-oss-20b" + marlin, "moe_backend"));
 }
 
 TEST_CASE("trtllm-serve: attention DP makes data ranks of the tensor ranks") {
