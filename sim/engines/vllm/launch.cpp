@@ -56,7 +56,9 @@ const FlagRow kVllmRows[] = {
     {.names = "--quantization|-q",
      .takes = Takes::text,
      .pointer = "/engine/quantization",
-     .note = kQuantizationNote},
+     .note = kQuantizationNote,
+     // Whatever the word, inc.py: override_quantization_method takes the checkpoint's.
+     .values = "auto_round=auto-round"},
     {.names = "--kv-cache-dtype", .takes = Takes::text, .pointer = "/engine/kv_cache_dtype"},
     {.names = "--gpu-memory-utilization",
      .takes = Takes::number,

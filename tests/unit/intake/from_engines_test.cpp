@@ -169,6 +169,14 @@ TEST_CASE("a backend for weights that the model does not have is told") {
   CHECK_FALSE(warns("vllm serve openai/gpt-oss-20b" + marlin, "moe_backend"));
 }
 
+TEST_CASE("auto-round is taken with a dash and with an underscore") {
+  for (const char* word : {"auto-round", "auto_round"}) {
+    const FromResult result = from(std::string("vllm serve m --quantization ") + word);
+    CHECK(result.scenario.at("engine").at("quantization") == "auto-round");
+    CHECK_FALSE(any_contains(result.notes, "quantization"));
+  }
+}
+
 TEST_CASE("trtllm-serve: attention DP makes data ranks of the tensor ranks") {
   const TempFile settings(
       "enable_attention_dp: true\nattention_dp_config:\n  enable_balance: true\n"
