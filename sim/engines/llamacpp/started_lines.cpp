@@ -184,6 +184,12 @@ void read_llamacpp_settings(std::string_view line, StartedLog& log) {
   if (find_pattern(line, "n_seq_max = #", number)) {
     log.options["parallel"] = std::to_string(to_count(number[0]));
   }
+  constexpr std::int64_t kDefaultCacheMib = 8192;
+  if (find_pattern(line, "prompt cache is enabled, size limit: # MiB", number) &&
+      to_count(number[0]) != kDefaultCacheMib) {
+    log.options["cache_ram"] = std::to_string(to_count(number[0]));
+  }
+  if (contains(line, "prompt cache is disabled")) log.options["cache_ram"] = "0";
   if (find_pattern(line, "kv_unified = true", number)) log.options["kv_unified"] = "true";
 }
 

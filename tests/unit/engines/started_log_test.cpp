@@ -76,7 +76,8 @@ TEST_CASE("buffers of one device add up by kind, and the fullest device is shown
       "llama_kv_cache_unified: size = 2560.00 MiB ( 32768 cells), K (q8_0): 1280.00 MiB, V (q8_0)\n"
       "llama_context:      CUDA1 compute buffer size =   256.00 MiB\n"
       "llama_context:      CUDA1 compute buffer size =   512.00 MiB\n"
-      "llama_context:  CUDA_Host compute buffer size =   256.00 MiB\n");
+      "llama_context:  CUDA_Host compute buffer size =   256.00 MiB\n"
+      "srv    load_model: prompt cache is enabled, size limit: 1024 MiB\n");
   CHECK(log.engine->name == "llamacpp");
   CHECK(log.model == "Qwen2.5-14B-Instruct-Q4_K_M.gguf");
   CHECK(log.board == "NVIDIA GeForce RTX 3090");
@@ -85,6 +86,7 @@ TEST_CASE("buffers of one device add up by kind, and the fullest device is shown
   CHECK(log.options.at("version") == "b6317");
   CHECK(log.options.at("ctx_size") == "32768");
   CHECK(log.options.at("parallel") == "4");
+  CHECK(log.options.at("cache_ram") == "1024");
   CHECK_FALSE(log.options.contains("kv_unified"));
   CHECK(log.options.at("cache_type_k") == "q8_0");
   CHECK_FALSE(log.options.contains("n_gpu_layers"));  // all of them

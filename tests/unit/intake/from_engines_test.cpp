@@ -321,13 +321,13 @@ TEST_CASE("llama-server: short flags, variables below flags, all layers") {
       "LLAMA_ARG_N_PARALLEL=4 LLAMA_ARG_CTX_SIZE=1024 ./build/bin/llama-server "
       "-hf ggml-org/gpt-oss-20b-GGUF:Q4_K_M -c 32768 -ngl all -b 4096 -ub 2048 -ctk q8_0 "
       "-ctv q4_0 -fa --no-mmap --no-kv-unified --no-cache-prompt -sps 0.5 --swa-full --jinja -t 16 "
-      "--temp 0.7");
+      "--temp 0.7 -cram -1");
   CHECK(sorted(result.scenario) == Sorted::parse(R"({
     "model": "ggml-org/gpt-oss-20b-GGUF:Q4_K_M",
     "engine": {"name": "llamacpp", "ctx_size": 32768, "parallel": 4, "n_gpu_layers": 999,
       "batch_size": 4096, "ubatch_size": 2048, "cache_type_k": "q8_0", "cache_type_v": "q4_0",
       "flash_attn": "on", "no_mmap": true, "kv_unified": false, "cache_prompt": false,
-      "slot_prompt_similarity": 0.5, "swa_full": true}})"));
+      "slot_prompt_similarity": 0.5, "swa_full": true, "cache_ram": -1}})"));
   CHECK(result.unknown_flags.empty());
 }
 
