@@ -32,6 +32,19 @@ bool has_mark_of(const Engine& engine, std::string_view line) {
   return false;
 }
 
+// Whether a line names a program, a module or an image of the engine: few of a long log do.
+bool may_start(const Engine& engine, std::string_view line) {
+  const auto is_named = [line](const LaunchProgram& program) {
+    return contains(line, program.name);
+  };
+  const EngineLaunch& launch = *engine.launch;
+  return std::ranges::any_of(launch.programs, is_named) ||
+         std::ranges::any_of(launch.modules, is_named) ||
+         std::ranges::any_of(launch.images, [line](const LaunchImage& image) {
+           return contains(line, image.repository);
+         });
+}
+
 // The command that was pasted in front of the engine's own lines.
 std::optional<FromResult> pasted_command(const LogSource& source, const Engine& engine) {
   std::istringstream lines(source.text);
@@ -45,8 +58,10 @@ std::optional<FromResult> pasted_command(const LogSource& source, const Engine& 
     }
     if (command.starts_with("$ ") || command.starts_with("# ")) command.erase(0, 2);  // a prompt
     try {
-      FromResult read = scenario_from_command(command, source.name, source.release);
-      if (read.engine == engine.name) return read;
+      if (may_start(engine, command)) {
+        FromResult read = scenario_from_command(command, source.name, source.release);
+        if (read.engine == engine.name) return read;
+      }
     } catch (const UserError&) {
       // Another line.
     }
