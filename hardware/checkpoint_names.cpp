@@ -74,10 +74,17 @@ constexpr std::array kSuffixes{
     Suffix{"q2_k_xl", "q2_k"},
 };
 
-// The last part of a path or repository, in lower case, with dashes for blanks and colons.
+constexpr std::string_view kSeparators = "/\\";
+
+// The last part of a path or repository, in lower case, with dashes for blanks and colons, and
+// dots for what ModelScope's cache writes instead of them.
 std::string plain_name(std::string_view name) {
-  while (name.ends_with('/')) name.remove_suffix(1);
-  std::string text(name.substr(name.find_last_of('/') + 1));
+  name = name.substr(0, name.find_last_not_of(kSeparators) + 1);
+  std::string text(name.substr(name.find_last_of(kSeparators) + 1));
+  constexpr std::string_view kDot = "___";
+  for (std::size_t at = text.find(kDot); at != std::string::npos; at = text.find(kDot, at)) {
+    text.replace(at, kDot.size(), ".");
+  }
   std::ranges::transform(text, text.begin(), [](char c) {
     if (c == ' ' || c == ':') return '-';
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
@@ -124,9 +131,28 @@ std::vector<std::string> gguf_formats() {
   return words;
 }
 
-std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::string_view name,
+// huggingface_hub/file_download.py: repo_folder_name.
+std::string repository_of(std::string_view name) {
+  constexpr std::string_view kFolder = "models--";
+  const std::size_t at = name.find(kFolder);
+  const bool is_part = at == 0 || (at != std::string_view::npos &&
+                                   kSeparators.find(name[at - 1]) != std::string_view::npos);
+  if (!is_part) return std::string(name);
+  const std::string_view folder = name.substr(at + kFolder.size());
+  std::string repository(folder.substr(0, folder.find_first_of(kSeparators)));
+  const std::size_t dashes = repository.find("--");
+  if (dashes != std::string::npos) repository.replace(dashes, 2, "/");
+  return repository;
+}
+
+std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::string_view given,
                                                bool of_others) {
-  if (catalog.has_model(name)) return NamedCheckpoint{catalog.model(name).id, {}, false, {}};
+  const std::string name = repository_of(given);
+  if (catalog.has_model(name)) {
+    const std::string id = catalog.model(name).id;
+    return NamedCheckpoint{
+        id, {}, false, name == given ? "" : fmt::format("{} is read as {}", given, id)};
+  }
   const bool repository =
       of_others || (std::ranges::count(name, '/') == 1 && !name.starts_with('/'));
   std::string rest = plain_name(name);
@@ -136,7 +162,7 @@ std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::stri
   while (!rest.empty()) {
     const std::string id = catalog.model_called(rest);
     if (!id.empty()) {
-      std::string note = fmt::format("{} is read as {}", name, id);
+      std::string note = fmt::format("{} is read as {}", given, id);
       if (!quantization.empty()) note += fmt::format(", quantised to {}", quantization);
       found = NamedCheckpoint{id, quantization, in_16_bits, std::move(note)};
       // Two organisations quantise one model in different ways: then its own weights are a better

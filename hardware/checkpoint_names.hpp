@@ -1,7 +1,8 @@
 #pragma once
-// What people call a checkpoint, as a model of the catalog: local paths, other people's
-// quantisations (ORG/Qwen3-30B-A3B-AWQ-4bit), GGUF files (Qwen2.5-14B-Instruct-Q4_K_M.gguf) and
-// Ollama tags (llama3.2:3b-instruct-q4_K_M).
+// What people call a checkpoint, as a model of the catalog: local paths, folders of Hugging Face's
+// cache (models--Qwen--Qwen3-8B/snapshots/HASH), other people's quantisations
+// (ORG/Qwen3-30B-A3B-AWQ-4bit), GGUF files (Qwen2.5-14B-Instruct-Q4_K_M.gguf) and Ollama tags
+// (llama3.2:3b-instruct-q4_K_M).
 
 #include <optional>
 #include <string>
@@ -25,6 +26,9 @@ struct NamedCheckpoint {
 [[nodiscard]] std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog,
                                                              std::string_view name,
                                                              bool of_others = false);
+
+// "ORG/NAME" of a path into Hugging Face's cache; else `name`.
+[[nodiscard]] std::string repository_of(std::string_view name);
 
 // The last word of a model's name, if it calls a format of llama.cpp that find_checkpoint() does
 // not know; else empty. And those that it knows.

@@ -8,11 +8,11 @@
 #include <sstream>
 
 #include "sim/app/input_text.hpp"
+#include "sim/app/log_source.hpp"
 #include "sim/engines/engine_metrics.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/engines/memory_failure.hpp"
 #include "sim/kernel/errors.hpp"
-#include "sim/memory/audit_log.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
@@ -79,28 +79,6 @@ ConfigError no_system(const std::string& file) {
                              file)});
 }
 
-// What the log says, without what the engine's rules filled in.
-FromResult from_log(const EngineSource& source, const std::string& text) {
-  const std::string& file = source.words.front();
-  std::istringstream stream(text);
-  LogAuditQuery query;
-  query.device = source.device;
-  const LogAudit audit = audit_log(read_startup_log(stream, file), query, Catalog::embedded());
-  const Resolved& resolved = audit.system.resolved;
-  FromResult result;
-  result.engine = std::string(resolved.engine->name);
-  result.notes = audit.assumptions;
-  result.scenario = Json::object();
-  for (const OptionRow& row : all_options()) {
-    const std::string pointer(row.pointer);
-    const Json value = value_of(row, resolved.scenario);
-    const bool filled = resolved.rules.contains(pointer);
-    if (filled || value.is_null() || value == value_of(row, Scenario{})) continue;
-    result.scenario[Json::json_pointer(pointer)] = value;
-  }
-  return result;
-}
-
 }  // namespace
 
 bool holds_services(const std::string& text) {
@@ -144,12 +122,9 @@ FromResult scenario_from_source(const EngineSource& source) {
     return scenario_from_compose(stream, first, source.service, source.release);
   }
   const bool ran_out = find_memory_failure(text).has_value();
-  if (holds_log_lines(text)) {
-    try {
-      return from_log(source, text);
-    } catch (const ConfigError&) {
-      if (!ran_out) throw;
-    }
+  const LogSource log{text, first, source.device, source.release};
+  if (std::optional<FromResult> logged = scenario_from_log(log, Catalog::embedded())) {
+    if (!ran_out || logged->scenario.contains("model")) return *logged;
   }
   if (ran_out) throw no_system(first);
   return scenario_from_command(text, first, source.release);

@@ -47,6 +47,10 @@ std::vector<std::string> words_of(int argc, char** argv) {
   constexpr std::array<std::string_view, 5> kTakers{"ask", "from", "observe", "twin", "watch"};
   const bool takes_command =
       !words.empty() && std::ranges::find(kTakers, words.front()) != kTakers.end();
+  for (std::string& word : words) {
+    // A command printed as a list, which CLI11 would take apart.
+    if (takes_command && word.starts_with('[') && word.ends_with(']')) word.insert(0, " ");
+  }
   if (!takes_command || words.end() - mark < 3) return words;
   std::string command;
   for (auto word = mark + 1; word != words.end(); ++word) command += shell_word(*word) + " ";

@@ -152,9 +152,10 @@ SharedServices shared_services(const std::string& file, const std::string& devic
     try {
       SharedService one{service.name, described(service, file, device, set)};
       Scenario scenario = scenario_on_device(one.system.document);
-      if (is_other) static_cast<void>(budget_system(scenario, catalog));
+      std::optional<BudgetedSystem> alone;
+      if (is_other) alone = budget_system(scenario, catalog);
       all.services.push_back(std::move(one));
-      engines.push_back({service.name, std::move(scenario), service.devices});
+      engines.push_back({service.name, std::move(scenario), service.devices, std::move(alone)});
     } catch (const ConfigError& error) {
       if (!is_other) throw;
       found.left_out.push_back(left_out_note(service.name, error));

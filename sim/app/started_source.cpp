@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "hardware/checkpoint_names.hpp"
+#include "sim/app/log_source.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/engines/launch.hpp"
-#include "sim/intake/from.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/memory/what_if.hpp"
-#include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
@@ -30,7 +29,7 @@ class StartedSystem {
     find_model();
     if (device_.empty() || model_.empty()) return;
     JsonDocument document = base(text);
-    add_options(document);
+    add_logged_options(answer_.log, document, answer_.notes);
     try {
       take(budget_system(load_scenario({std::move(document), ""}, answer_.name, {}), catalog_));
     } catch (const ConfigError& error) {
@@ -44,24 +43,7 @@ class StartedSystem {
 
   void find_device() {
     device_ = query_.device;
-    const auto& total = answer_.log.figure(StartFigure::total);
-    if (device_.empty() && !answer_.log.board.empty() && !answer_.log.has_several_boards) {
-      try {
-        device_ = catalog_.device(answer_.log.board).id;
-      } catch (const ConfigError& error) {
-        note(fmt::format("the log's board: {}", error.what()));
-      }
-    }
-    if (device_.empty() && total) {
-      const std::vector<std::string> fitting = devices_of_total(catalog_, *total);
-      if (!fitting.empty()) {
-        device_ = fitting.front();
-        note(
-            fmt::format("device {}: guessed from {:.2f} GiB in total ({}); use --device to name "
-                        "it",
-                        device_, *total, comma_list(fitting)));
-      }
-    }
+    if (device_.empty()) device_ = device_of_log(answer_.log, catalog_, answer_.notes);
     if (device_.empty()) {
       note(fmt::format("the log {}: --device DEVICE, for what is left and predicted",
                        answer_.log.has_several_boards ? "names several kinds of devices"
@@ -87,46 +69,20 @@ class StartedSystem {
     }
   }
 
-  // What the command says, where the log begins with it; else the engine alone.
-  JsonDocument base(const std::string& text) const {
+  // What the log says of its start; else the engine alone.
+  JsonDocument base(const std::string& text) {
     JsonDocument document{answer_.name, Json::object(), {}};
     try {
-      Json scenario = scenario_from_command(text, answer_.name).scenario;
-      const auto engine = scenario.find("engine");
-      const bool is_same = engine != scenario.end() && engine->is_object() &&
-                           engine->value("name", "") == answer_.log.engine->name;
-      if (is_same) document.root["engine"] = std::move(*engine);
-    } catch (const UserError&) {
-      // No command: a log alone.
+      auto given = arguments_of_log({text, answer_.name, {}, {}}, *answer_.log.engine);
+      if (given) document.root["engine"] = given->scenario.at("engine");
+    } catch (const UserError& error) {
+      note(fmt::format("the arguments of the log are left out: {}", error.what()));
     }
     document.root["engine"]["name"] = answer_.log.engine->name;
     document.root["model"] = model_;
     document.root["device"] = device_;
+    document.root["environment"]["name"] = query_.environment;
     return document;
-  }
-
-  // One that the engine's section does not take is left out.
-  void add_options(JsonDocument& document) {
-    std::map<std::string, std::string> options = answer_.log.options;
-    if (model_.ends_with(".gguf")) options.erase("quantization");  // its name says it
-    if (answer_.log.devices > 1 && answer_.log.engine->traits.devices_share_layers) {
-      options["pipeline_parallel_size"] = std::to_string(answer_.log.devices);
-    }
-    add(document, fmt::format("environment.name={}", query_.environment));
-    for (const auto& [option, value] : options) {
-      add(document, fmt::format("engine.{}={}", option, value));
-    }
-  }
-
-  void add(JsonDocument& document, const std::string& assignment) {
-    JsonDocument tried = document;
-    try {
-      set_option(tried, assignment);
-      static_cast<void>(load_scenario({tried, ""}, answer_.name, {}));
-      document = std::move(tried);
-    } catch (const ConfigError& error) {
-      note(fmt::format("{} of the log is left out: {}", assignment, error.what()));
-    }
   }
 
   void take(const BudgetedSystem& system) {

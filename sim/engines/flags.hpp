@@ -52,6 +52,8 @@ struct FlagRow {
   // true and false switch it.
   std::string_view values = {};
   std::string_view variable = {};  // environment variable of the same meaning
+  // With both a pointer and a note: the values that get the note; others are errors. Empty: all.
+  std::string_view others = {};
 };
 
 // A flag that names a YAML file with more settings.

@@ -53,6 +53,15 @@ struct EngineDeployment {
   std::string_view chart_workload = {};
 };
 
+// How its log begins to print the arguments of a start, as Python or Rust shows them: "args: " in
+// front of "Namespace(".
+struct PrintedStart {
+  std::string_view before = {};
+  std::string_view value = {};
+  bool has_defaults = false;        // all arguments are printed, not only those that were given
+  std::string_view model_key = {};  // of the positional model; empty: no key but the flag's name
+};
+
 struct EngineLaunch {
   std::string_view title;
   std::string_view examples;  // "vllm serve MODEL, ...": what is understood, for error messages
@@ -78,6 +87,7 @@ struct EngineLaunch {
   std::span<const MemoryMessage> messages = {};
   // What it writes when it starts well. Null: not known, or EngineLog reads it.
   const StartedLines* started = nullptr;
+  std::span<const PrintedStart> printed = {};
 
   // Spreads a model over the devices that it sees: their number is no part of its flags.
   bool spreads_by_itself = false;

@@ -187,7 +187,7 @@ void settle_ranks(StartupLog& log) {
   log.rank_count = std::max<std::int64_t>(1, count + (driver ? 1 : 0));
 }
 
-StartupLog read_startup_log(std::istream& in, const std::string& name) {
+StartupLog read_startup_log(std::istream& in, const std::string& name, bool needs_figures) {
   std::vector<Candidate> candidates = log_readers();
   LogLine line;
   std::string raw;
@@ -215,7 +215,7 @@ StartupLog read_startup_log(std::istream& in, const std::string& name) {
   StartupLog log = best->reader->finish();
   log.engine = best->engine;
   log.name = name;
-  if (!has_figures(log) && !log.failure) {
+  if (needs_figures && !has_figures(log) && !log.failure) {
     throw ConfigError(Complaint{
         .origin = name,
         .problem = fmt::format("a log of {} without memory figures in {} lines; missing: {}. Is it "

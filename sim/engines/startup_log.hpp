@@ -100,8 +100,10 @@ struct StartupLog {
 };
 
 // ConfigError naming the file: when it is no log of these engines (what was looked for, the first
-// line), or one without any figure of memory and without a failure (which messages are missing).
-[[nodiscard]] StartupLog read_startup_log(std::istream& in, const std::string& name);
+// line), or one without any figure of memory and without a failure (which messages are missing),
+// where figures are needed.
+[[nodiscard]] StartupLog read_startup_log(std::istream& in, const std::string& name,
+                                          bool needs_figures = true);
 
 // Whether a text has lines that only start-up logs have.
 [[nodiscard]] bool holds_log_lines(std::string_view text);

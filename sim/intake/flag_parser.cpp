@@ -33,6 +33,23 @@ struct Found {
   std::string_view tail = {};  // value inside the flag itself: -tp4
 };
 
+// Whether the engine takes a value that is not modelled.
+bool lists_value(const FlagRow& row, std::string value) {
+  std::ranges::transform(value, value.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  std::ranges::replace(value, '-', '_');
+  const std::vector<std::string_view> others = split(row.others, '|');
+  return std::ranges::find(others, value) != others.end();
+}
+
+// All values that the engine takes.
+std::string values_of(const FlagRow& row) {
+  std::vector<std::string> all = choices_of(*find_option(row.pointer));
+  for (const std::string_view other : split(row.others, '|')) all.emplace_back(other);
+  return comma_list(all);
+}
+
 class FlagReader {
  public:
   explicit FlagReader(Draft& draft) : draft_(draft), flags_(*draft.engine->launch) {
@@ -44,6 +61,7 @@ class FlagReader {
 
   void variables();
   void words(std::span<const std::string> words);
+  void arguments(const Json& printed, bool has_defaults);
 
  private:
   [[nodiscard]] Found find(const std::string& name) const;
@@ -273,6 +291,9 @@ void FlagReader::settle(const std::string& name, const Found& found,
     draft_.unset(row.pointer);
     draft_.note(fmt::format("{} {}: the engine chooses", name, values.front()));
   } else if (!row.note.empty() && !is_choice(row.pointer, value.json)) {
+    if (!row.others.empty() && !lists_value(row, values.front())) {
+      refuse(name, fmt::format("value '{}': one of {}", values.front(), values_of(row)));
+    }
     draft_.unset(row.pointer);
     draft_.refused.emplace(row.pointer);
     draft_.note(fmt::format("{}: {}{}", name, row.note, nearest_choice(row.pointer, value.json)));
@@ -386,12 +407,35 @@ void FlagReader::setting(const std::string& flag, const std::string& shown, cons
   settle(shown, found, values);
 }
 
+// Whether a printed argument is what a flag that was not given leaves.
+bool says_nothing(const Json& value, const FlagRow* row) {
+  if (value.is_null()) return true;
+  const bool is_flag = row == nullptr || row->pointer.empty() || row->takes == Takes::nothing;
+  if (value.is_boolean()) return !value.get<bool>() && is_flag;
+  return (value.is_string() && value.get<std::string>().empty()) ||
+         ((value.is_array() || value.is_object()) && value.empty());
+}
+
+void FlagReader::arguments(const Json& printed, bool has_defaults) {
+  for (const auto& [key, value] : printed.items()) {
+    const std::string flag = "--" + key;
+    const Found found = find(normalised(flag));
+    if (says_nothing(value, found.row)) continue;
+    const bool is_told = !has_defaults || (found.row != nullptr && !found.row->pointer.empty());
+    if (is_told) setting(flag, key, value);
+  }
+}
+
 }  // namespace
 
 void read_flags(Draft& draft, std::span<const std::string> words) {
   FlagReader reader(draft);
   reader.variables();
   reader.words(words);
+}
+
+void read_arguments(Draft& draft, const Json& printed, bool has_defaults) {
+  FlagReader(draft).arguments(printed, has_defaults);
 }
 
 bool looks_like_flag(std::string_view word) {

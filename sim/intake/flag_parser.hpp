@@ -13,6 +13,10 @@ namespace headroom {
 // does. `draft.engine` says which. ConfigError: a flag without its value, a value that is none.
 void read_flags(Draft& draft, std::span<const std::string> words);
 
+// Arguments as a log prints them, by the names of their flags. `has_defaults`: all are printed, and
+// what says nothing, or is not modelled, is in no list.
+void read_arguments(Draft& draft, const Json& printed, bool has_defaults);
+
 // "--host" or "-tp", but not "-1" and not "-".
 [[nodiscard]] bool looks_like_flag(std::string_view word);
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "sim/intake/flag_parser.hpp"
+#include "sim/intake/printed_arguments.hpp"
 #include "sim/intake/shell_words.hpp"
 #include "sim/intake/values.hpp"
 #include "sim/kernel/errors.hpp"
@@ -239,7 +240,7 @@ FromResult scenario_from_command(std::string_view command, const std::string& sh
                                  std::string_view release, SettingsFiles files) {
   Draft draft(shown_as);
   draft.files = std::move(files);
-  if (!read_shell_launch(draft, command)) {
+  if (!read_shell_launch(draft, command) && !read_printed_words(draft, command)) {
     throw ConfigError(
         Complaint{.origin = shown_as,
                   .problem = fmt::format("no command that starts a known engine; supported: {}",

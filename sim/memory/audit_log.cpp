@@ -33,9 +33,41 @@ class SystemOfLog {
   SystemOfLog(const StartupLog& log, const LogAuditQuery& query, const Catalog& catalog)
       : log_(log), query_(query), catalog_(catalog) {}
 
+  // ConfigError: the catalog lacks the model or the device, or the log does not say it.
+  void require_model_and_device() const {
+    if (query_.model.empty()) {
+      if (!log_.model) {
+        throw ConfigError(Complaint{.origin = log_.name,
+                                    .problem = "the log does not name its model: use --model"});
+      }
+      // Local paths and other people's quantisations are known by their words.
+      if (!find_checkpoint(catalog_, log_.model->value)) {
+        throw ConfigError(
+            Complaint{.origin = log_.name,
+                      .problem = fmt::format(
+                          "line {}: model {} is not in the catalog: use --model with a catalog id "
+                          "or a config.json",
+                          log_.model->line, log_.model->value)});
+      }
+    }
+    if (!query_.device.empty()) return;
+    const FoundNumber& total = log_.memory.total_gib;
+    if (!total) {
+      throw ConfigError(
+          Complaint{.origin = log_.name,
+                    .problem = "the log does not give the device's total memory: use --device"});
+    }
+    if (devices_of_total(catalog_, total->value).empty()) {
+      throw ConfigError(Complaint{
+          .origin = log_.name,
+          .problem = fmt::format("line {}: no device in the catalog has {:.2f} GiB: use --device",
+                                 total->line, total->value)});
+    }
+  }
+
   Scenario build() {
     s_.file = s_.name = log_.name;
-    s_.model = model();
+    s_.model = !query_.model.empty() ? query_.model : log_.model ? log_.model->value : "";
     find_device();
     s_.environment.name = query_.environment;
     EngineSection& e = s_.engine;
@@ -64,38 +96,13 @@ class SystemOfLog {
     return other;
   }
 
-  [[nodiscard]] std::string model() {
-    std::string name = !query_.model.empty() ? query_.model : log_.model ? log_.model->value : "";
-    if (name.empty()) {
-      throw ConfigError(Complaint{.origin = log_.name,
-                                  .problem = "the log does not name its model: use --model"});
-    }
-    // Local paths and other people's quantisations are known by their words.
-    if (!query_.model.empty() || find_checkpoint(catalog_, name)) return name;
-    throw ConfigError(
-        Complaint{.origin = log_.name,
-                  .problem = fmt::format("line {}: model {} is not in the catalog: use --model "
-                                         "with a catalog id or a config.json",
-                                         log_.model->line, name)});
-  }
-
   void find_device() {
     const FoundNumber& total = log_.memory.total_gib;
     if (total) s_.device.memory_total_gib = total->value;
     s_.device.name = query_.device;
-    if (!query_.device.empty()) return;
-    if (!total) {
-      throw ConfigError(
-          Complaint{.origin = log_.name,
-                    .problem = "the log does not give the device's total memory: use --device"});
-    }
+    if (!query_.device.empty() || !total) return;
     const std::vector<std::string> fitting = devices_of_total(catalog_, total->value);
-    if (fitting.empty()) {
-      throw ConfigError(Complaint{
-          .origin = log_.name,
-          .problem = fmt::format("line {}: no device in the catalog has {:.2f} GiB: use --device",
-                                 total->line, total->value)});
-    }
+    if (fitting.empty()) return;
     s_.device.name = fitting.front();
     assume(fmt::format("device {}: guessed from {:.2f} GiB in total ({}); use --device to name it",
                        fitting.front(), total->value, comma_list(fitting)));
@@ -172,8 +179,16 @@ ModelledMemory modelled_memory(const BudgetedSystem& system) {
   return m;
 }
 
+ToldSystem system_of_log(const StartupLog& log, const LogAuditQuery& query,
+                         const Catalog& catalog) {
+  SystemOfLog builder(log, query, catalog);
+  Scenario scenario = builder.build();
+  return {std::move(scenario), builder.take_assumptions()};
+}
+
 LogAudit audit_log(const StartupLog& log, const LogAuditQuery& query, const Catalog& catalog) {
   SystemOfLog builder(log, query, catalog);
+  builder.require_model_and_device();
   LogAudit result;
   result.log = log;
   result.system = budget_system(builder.build(), catalog);

@@ -26,6 +26,16 @@ struct LogAudit {
   std::vector<std::string> assumptions;  // what the log does not say and was filled in
 };
 
+struct ToldSystem {
+  Scenario scenario;
+  std::vector<std::string> assumptions;
+};
+
+// As far as the log tells it: the model is named as there, whoever knows it; what it does not say
+// of model and device is left out.
+[[nodiscard]] ToldSystem system_of_log(const StartupLog& log, const LogAuditQuery& query,
+                                       const Catalog& catalog);
+
 // ConfigError: the model or the device is neither in the log nor given, or the catalog lacks it.
 [[nodiscard]] LogAudit audit_log(const StartupLog& log, const LogAuditQuery& query,
                                  const Catalog& catalog);

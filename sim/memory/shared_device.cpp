@@ -70,7 +70,8 @@ std::vector<SharedStart> started(const std::vector<SharingEngine>& engines, cons
     SharedStart start;
     start.name = engines[i].name;
     start.scenario = engines[i].scenario;
-    start.system = budget_system(start.scenario, catalog);
+    const auto& alone = engines[i].alone;
+    start.system = alone ? *alone : budget_system(start.scenario, catalog);
     start.devices = taken_devices(engines[i], start.system);
     for (const std::string& id : start.devices) {
       start.taken_bytes = std::max(start.taken_bytes, held[id]);
@@ -138,6 +139,7 @@ class RoomFinder {
     std::vector<SharingEngine> changed = engines_;
     set_option(changed[at].scenario, std::string(candidate.pointer), value,
                std::string(kSharedOrigin));
+    changed[at].alone.reset();
     if (!try_system(changed[at].scenario, catalog_)) return false;
     std::vector<SharedStart> starts = started(changed, catalog_, failed_ + 1);
     if (!all_start(starts)) return false;

@@ -16,6 +16,7 @@ struct SharingEngine {
   std::string name;  // of the service
   Scenario scenario;
   std::vector<std::string> devices;  // ids that it sees, of which it takes the first; empty: all
+  std::optional<BudgetedSystem> alone = {};  // budget of the scenario, where it is known already
 };
 
 struct SharedStart {

@@ -245,12 +245,13 @@ bool Resolver::read_checkpoint_name(const std::filesystem::path& overrides) {
   weights_told_ = named->in_16_bits;
   // Model Optimizer's script quantises the cache, too, where nobody says otherwise
   // (examples/llm_ptq/hf_ptq.py: kv_cache_qformat).
-  const bool by_modelopt = given.starts_with("modelopt") || s.model.starts_with("nvidia/");
+  const std::string repository = repository_of(s.model);
+  const bool by_modelopt = given.starts_with("modelopt") || repository.starts_with("nvidia/");
   const bool in_few_bits = named->quantization == "nvfp4" || named->quantization == "fp8";
   if (by_modelopt && in_few_bits && reads_cache_format("modelopt")) named_cache_ = Dtype::fp8;
   // Unsloth's in compressed-tensors have a kv_cache_scheme (1Cat-vLLM issue 615; twice the tokens
   // of another one in vllm-project/recipes pull request 810).
-  const bool by_unsloth = s.model.starts_with("unsloth/") && named->quantization == "nvfp4";
+  const bool by_unsloth = repository.starts_with("unsloth/") && named->quantization == "nvfp4";
   if (by_unsloth && reads_cache_format("compressed-tensors")) named_cache_ = Dtype::fp8;
   // The method that an unknown checkpoint declares does not say what it left in 16 bits.
   if (is_checkpoint_method(given)) given = "auto";

@@ -20,7 +20,10 @@
 #include "sim/app/shared_source.hpp"
 #include "sim/app/started_source.hpp"
 #include "sim/app/system_source.hpp"
+#include "sim/engines/engines.hpp"
+#include "sim/engines/launch.hpp"
 #include "sim/engines/memory_failure.hpp"
+#include "sim/intake/printed_arguments.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/json/audit_json.hpp"
 #include "sim/report/json/shared_device_json.hpp"
@@ -176,6 +179,15 @@ std::string started_audit(const AuditArguments& arguments, const std::string& te
   } catch (const ConfigError& error) {
     if (const auto answer = started_answer(text, arguments.target, query, catalog)) {
       return shown(*answer, arguments.json);
+    }
+    if (const auto printed = scenario_from_printed(text, arguments.target)) {
+      throw ConfigError(Complaint{
+          .kind = ErrorKind::missing,
+          .origin = arguments.target,
+          .problem = fmt::format(
+              "a log of {} without figures of its memory: `headroom from {}` makes a scenario of "
+              "the arguments that it prints, which audit explains",
+              engine_named(printed->result.engine).launch->title, arguments.target)});
     }
     throw error.with_context(
         fmt::format("lines of {} about memory were looked for, too", started_titles()));

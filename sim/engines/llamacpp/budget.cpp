@@ -195,6 +195,46 @@ void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
   }
 }
 
+// tools/server/server-task.cpp (server_prompt_cache), pull request 16391 of October 2025: prompts
+// that lost their slot, which fill the host's memory up to the limit while the server runs. Nothing
+// of it is there at the start, so it makes no start fail: what the user sets is counted as far as
+// it goes, what stands there by default is told where it is more than what is left.
+void charge_prompt_cache(BudgetBuilder& builder, const BudgetInputs& inputs,
+                         const LlamacppBudgetOptions& options, MemoryBudget& budget) {
+  constexpr EngineVersion kPromptCache{0, 6725};  // about: the build is recalled
+  constexpr std::int64_t kDefaultMib = 8192;
+  const std::int64_t by_version = options.version >= kPromptCache ? kDefaultMib : 0;
+  const std::int64_t mib = options.cache_ram_mib.value_or(by_version);
+  if (builder.failed() || mib == 0) return;
+  const bool given = options.cache_ram_mib.has_value();
+  const std::string size =
+      mib < 0 ? "without limit" : fmt::format("to {:.2f} GiB", static_cast<double>(mib) / 1024);
+  const std::string grows =
+      fmt::format("the prompt cache grows {} while the server runs (cache_ram)", size);
+  if (inputs.device.memory_model != MemoryModel::unified) {
+    if (given) budget.notes.push_back(grows + ", in the host's memory");
+    return;
+  }
+  // What Metal's working set leaves to the host is not the device's.
+  const ByteCount outside =
+      inputs.device.vendor == "nvidia"
+          ? 0
+          : inputs.device.memory_nominal_bytes - inputs.device.memory_reported_bytes;
+  const ByteCount free = builder.free_bytes();
+  const ByteCount most = mib < 0 ? free + 1 : std::max<ByteCount>(0, (mib << 20) - outside);
+  if (most > free) {
+    budget.notes.push_back(fmt::format(
+        "{}, and {:.2f} GiB of the shared memory are free: cache_ram {} is the most that fits",
+        grows, gib_from_bytes(free + outside), (free + outside) >> 20));
+  } else if (given) {
+    budget.notes.push_back(
+        fmt::format("{}: {:.2f} GiB of it are counted", grows, gib_from_bytes(most)));
+  }
+  if (given) {
+    builder.charge(MemoryPurpose::engine_host, std::min(most, free), StartupStage::host_memory);
+  }
+}
+
 // What a process holds of a discrete device when the engine first asks for its free memory
 // (common/fit.cpp: common_fit_params, through ggml_backend_dev_memory). Libraries and kernels come
 // later, out of the margin that the fit leaves. Three logs of a T4: 14,807 of 14,912 MiB are free.
@@ -271,6 +311,7 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const LlamacppBudgetOption
                   0, 0, 0});
   }
   charge_split(builder, inputs, options, split, budget);
+  charge_prompt_cache(builder, inputs, options, budget);
   budget.max_model_len = cells.per_sequence;
   if (!builder.failed()) {
     budget.kv_pool_bytes = cells.total() * budget.layout.block_bytes;

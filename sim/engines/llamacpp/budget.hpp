@@ -49,6 +49,8 @@ struct LlamacppBudgetOptions {
   bool no_mmap = false;
   bool no_kv_offload = false;  // KV stays on the host
   bool swa_full = false;       // windows keep as many cells as other layers
+  // Limit of the prompt cache in host memory; 0: none, below 0: no limit; absent: by version.
+  std::optional<std::int64_t> cache_ram_mib{};
   ByteCount fit_target_bytes = ByteCount{1} << 30;
   std::int64_t fit_ctx = 4096;
 };

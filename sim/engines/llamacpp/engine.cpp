@@ -70,6 +70,13 @@ std::vector<OwnRow> llamacpp_rows() {
       {.name = "swa_full",
        .field = &L::swa_full,
        .doc = "keep as many cells in windowed layers as in the others"},
+      {.name = "cache_ram",
+       .field = &L::cache_ram,
+       .unit = "MiB",
+       .bounds = {.low = -1, .high = 1e9},
+       .doc = "host memory that the cache of earlier prompts may grow to; 0: none, -1: no limit; "
+              "in memory that the device shares it is counted, as an upper bound",
+       .absent = "8192 from b6725, not counted"},
   });
 }
 
@@ -125,6 +132,7 @@ LlamacppBudgetOptions llamacpp_budget_options(const EngineSection& e, const Engi
   options.no_mmap = own.no_mmap;
   options.no_kv_offload = own.no_kv_offload;
   options.swa_full = own.swa_full;
+  options.cache_ram_mib = own.cache_ram;
   return options;
 }
 

@@ -24,6 +24,7 @@ struct LlamacppOptions {
   std::optional<bool> kv_unified;
   bool no_kv_offload = false;
   bool swa_full = false;
+  std::optional<std::int64_t> cache_ram;
 };
 
 // Options that only Ollama has; defaults: envconfig/config.go.

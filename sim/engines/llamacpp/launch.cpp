@@ -96,6 +96,10 @@ const FlagRow kLlamacppRows[] = {
      .pointer = "/engine/swa_full",
      .constant = "true",
      .variable = "LLAMA_ARG_SWA_FULL"},
+    {.names = "-cram|--cache-ram",
+     .takes = Takes::integer,
+     .pointer = "/engine/cache_ram",
+     .variable = "LLAMA_ARG_CACHE_RAM"},
     // ---- effects that a scenario cannot express
     {.names = "-hff|--hf-file",
      .takes = Takes::text,
@@ -110,7 +114,7 @@ const FlagRow kLlamacppRows[] = {
      .takes = Takes::text,
      .note = kPlacement},
     {.names = "-fit|--fit|-fitt|--fit-target|-fitc|--fit-ctx|-lm|--load-mode|-lzm|--lazy-mode|"
-              "--kv-unified-per-slot|-ctxcp|--ctx-checkpoints|--swa-checkpoints|-cram|--cache-ram|"
+              "--kv-unified-per-slot|-ctxcp|--ctx-checkpoints|--swa-checkpoints|"
               "--cache-reuse|-dt|--defrag-thold|--keep",
      .takes = Takes::text,
      .note = kUnmodelledNote},

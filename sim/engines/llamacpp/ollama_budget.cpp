@@ -54,6 +54,7 @@ OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaBudgetOptions
   o.parallel = options.num_parallel.value_or(defaults.num_parallel);
   o.ctx_size = num_ctx * *o.parallel;
   o.kv_unified = false;
+  o.cache_ram_mib = 0;  // its own runner, which the logs are of, has no such cache
   const bool flash = options.flash_attention.value_or(options.version >= kOllamaFlashByDefault);
   o.flash_attn = flash ? LlamacppFlashAttn::on : LlamacppFlashAttn::off;
   o.cache_type_k = o.cache_type_v = options.kv_cache_type;

@@ -177,12 +177,28 @@ void read_llamacpp_settings(std::string_view line, StartedLog& log) {
   take_board_of(line, log);
   take_model_of(line, log);
   take_options_of(line, {"ctx_size", "n_gpu_layers", "cache_type_k"}, log);
+  std::array<double, 1> number{};
+  if (find_pattern(line, "build: # (", number)) {
+    log.options["version"] = "b" + std::to_string(to_count(number[0]));
+  }
+  if (find_pattern(line, "n_seq_max = #", number)) {
+    log.options["parallel"] = std::to_string(to_count(number[0]));
+  }
+  constexpr std::int64_t kDefaultCacheMib = 8192;
+  if (find_pattern(line, "prompt cache is enabled, size limit: # MiB", number) &&
+      to_count(number[0]) != kDefaultCacheMib) {
+    log.options["cache_ram"] = std::to_string(to_count(number[0]));
+  }
+  if (contains(line, "prompt cache is disabled")) log.options["cache_ram"] = "0";
+  if (find_pattern(line, "kv_unified = true", number)) log.options["kv_unified"] = "true";
 }
 
 void read_ollama_settings(std::string_view line, StartedLog& log) {
   take_board_of(line, log);
   take_model_of(line, log);
   take_options_of(line, {"num_ctx", "num_gpu", "kv_cache_type"}, log);
+  const std::string_view release = between(line, "(version ", ")");
+  if (!release.empty() && contains(line, "Listening on ")) log.options["version"] = release;
   std::array<double, 1> number{};
   if (find_pattern(line, "--ctx-size #", number)) {
     log.options["num_ctx"] = std::to_string(to_count(number[0]));

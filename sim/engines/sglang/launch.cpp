@@ -426,6 +426,10 @@ constexpr std::array kSglangMessages{
     MemoryMessage{.pattern = "Memory pool end*avail mem=# GB", .figures = {Figure::free}},
 };
 
+// python/sglang/srt/entrypoints/engine.py
+constexpr PrintedStart kSglangPrinted[] = {
+    {.before = "server_args=", .value = "ServerArgs(", .has_defaults = true}};
+
 }  // namespace
 
 const EngineLaunch kSglangLaunch{
@@ -441,6 +445,7 @@ const EngineLaunch kSglangLaunch{
     .variable_prefixes = "SGLANG_|SGL_",
     .messages = kSglangMessages,
     .started = &kSglangStartedLines,
+    .printed = kSglangPrinted,
     .settle =
         [](LaunchDraft& draft) {
           settle_speculation(draft);

@@ -1,5 +1,4 @@
 #include <array>
-#include <utility>
 
 #include "sim/engines/log_text.hpp"
 #include "sim/engines/sglang/engine.hpp"
@@ -38,25 +37,9 @@ constexpr std::array<std::string_view, 7> kSglangMarks{
     "Memory pool end.",        "Capture cuda graph ", "max_total_num_tokens=",
     "Mamba Cache is allocated"};
 
-// Keys of ServerArgs and the options that they are.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kServerArgs{
-    {{"tp_size", "tensor_parallel_size"},
-     {"mem_fraction_static", "mem_fraction_static"},
-     {"context_length", "context_length"},
-     {"kv_cache_dtype", "kv_cache_dtype"},
-     {"dtype", "dtype"},
-     {"quantization", "quantization"},
-     {"max_running_requests", "max_running_requests"},
-     {"chunked_prefill_size", "chunked_prefill_size"},
-     {"cuda_graph_max_bs", "cuda_graph_max_bs"}}};
-
 void read_sglang_settings(std::string_view line, StartedLog& log) {
   if (!contains(line, "server_args=ServerArgs(")) return;
   if (const auto model = python_value(line, "model_path")) log.model = *model;
-  for (const auto& [key, option] : kServerArgs) {
-    const auto value = python_value(line, key);
-    if (value && *value != "auto") log.options[std::string(option)] = *value;
-  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
+#include "sim/engines/started_log.hpp"
 
 namespace headroom {
 namespace {
@@ -25,13 +26,14 @@ const FlagRow kTgiRows[] = {
      .takes = Takes::text,
      .pointer = "/engine/quantization",
      .note = kQuantizationNote,
-     .values = "bitsandbytes-nf4=bitsandbytes|bitsandbytes-fp4=bitsandbytes",
+     .values = "bitsandbytes-nf4=bitsandbytes|bitsandbytes-fp4=bitsandbytes|"
+               "BitsandbytesNf4=bitsandbytes|BitsandbytesFp4=bitsandbytes",  // as it prints them
      .variable = "QUANTIZE"},
     {.names = "--dtype", .takes = Takes::text, .pointer = "/engine/dtype", .variable = "DTYPE"},
     {.names = "--kv-cache-dtype",
      .takes = Takes::text,
      .pointer = "/engine/kv_cache_dtype",
-     .values = "fp8_e4m3fn=fp8_e4m3",
+     .values = "fp8_e4m3fn=fp8_e4m3|Fp8e4m3fn=fp8_e4m3|Fp8e5m2=fp8_e5m2",
      .variable = "KV_CACHE_DTYPE"},
     {.names = "--max-input-tokens|--max-input-length",
      .takes = Takes::integer,
@@ -160,6 +162,29 @@ constexpr std::array kTgiMessages{
                              "devices"},
 };
 
+// router/src/main.rs and server.rs of releases 1 and 2, backends/v3/src/lib.rs of 3.
+constexpr StartLine kTgiStarted[] = {
+    {.pattern = "Setting max batch total tokens to #", .figures = {StartFigure::pool_tokens}}};
+constexpr std::string_view kTgiMarks[] = {"text_generation_launcher: ", "text_generation_router"};
+
+void read_tgi_settings(std::string_view line, StartedLog& log) {
+  constexpr std::string_view kModel = "model_id: \"";
+  const std::size_t at = line.find(kModel);
+  if (at == std::string_view::npos) return;
+  const std::string_view rest = line.substr(at + kModel.size());
+  log.model = rest.substr(0, rest.find('"'));
+}
+
+constexpr StartedLines kTgiStartedLines{.rows = kTgiStarted,
+                                        .marks = kTgiMarks,
+                                        .load_begins = {},
+                                        .runs = nullptr,
+                                        .read_settings = read_tgi_settings};
+
+// launcher/src/main.rs, on one line or, since 2.0, on one for each argument.
+constexpr PrintedStart kTgiPrinted[] = {
+    {.before = "text_generation_launcher: ", .value = "Args {", .has_defaults = true}};
+
 }  // namespace
 
 const EngineLaunch kTgiLaunch{
@@ -171,6 +196,8 @@ const EngineLaunch kTgiLaunch{
     .entrypoint = kTgiEntrypoint,
     .rows = kTgiRows,
     .messages = kTgiMessages,
+    .started = &kTgiStartedLines,
+    .printed = kTgiPrinted,
     .settle = fill_shards,
     .deployment = {.image = "ghcr.io/huggingface/text-generation-inference:{}",
                    .host_flag = "--hostname"},

@@ -270,6 +270,8 @@ constexpr std::array kTrtllmMessages{
                   .figures = {Figure::kv}},
 };
 
+constexpr PrintedStart kTrtllmPrinted[] = {{.before = "engine args: ", .value = "{"}};
+
 }  // namespace
 
 const EngineLaunch kTrtllmLaunch{
@@ -284,6 +286,7 @@ const EngineLaunch kTrtllmLaunch{
     .settings_win = true,
     .variable_prefixes = "TRTLLM_|TLLM_",
     .messages = kTrtllmMessages,
+    .printed = kTrtllmPrinted,
     .own_devices_per_rank = true,
     .settle =
         [](LaunchDraft& draft) {

@@ -182,9 +182,44 @@ void resolve_v0_chunks(EngineResolver& r) {
   r.note_rule(pointer, fmt::format("on above {} tokens in V0", kChunksAbove));
 }
 
+bool quantises_experts(const LayerKind& kind) {
+  return kind.moe && is_quantised(kind.moe->format.dtype);
+}
+
+bool quantises_matrices(const LayerKind& kind) {
+  return (kind.attention && is_quantised(kind.attention->format.dtype)) ||
+         (kind.recurrent && is_quantised(kind.recurrent->format.dtype)) ||
+         (kind.mlp && is_quantised(kind.mlp->format.dtype)) ||
+         (kind.moe && kind.moe->shared_ffn > 0 && is_quantised(kind.moe->shared_format.dtype));
+}
+
+// Marlin unpacks quantised weights: kernels of other ones are chosen by other rules
+// (kernels/linear/__init__.py), and with experts in 16 bits the start ends in a ValueError
+// (fused_moe/oracle/unquantized.py: map_unquantized_backend; seen with 0.29).
+void check_backends(EngineResolver& r) {
+  const auto& own = r.options.own.get<VllmOptions>();
+  const ModelSpec& model = r.system.model;
+  if (own.linear_backend == "marlin" && !std::ranges::any_of(model.kinds, quantises_matrices)) {
+    r.warn(
+        fmt::format("linear_backend marlin has no effect: {} has no quantised matrices other "
+                    "than experts",
+                    model.id));
+  }
+  if (own.moe_backend != "marlin") return;
+  if (!has_experts(model)) {
+    r.warn(fmt::format("moe_backend marlin has no effect: {} has no experts", model.id));
+  } else if (!std::ranges::any_of(model.kinds, quantises_experts)) {
+    r.warn(
+        fmt::format("moe_backend marlin: the experts of {} are in 16 bits, and vLLM does not "
+                    "start with it then",
+                    model.id));
+  }
+}
+
 void resolve_vllm(EngineResolver& r) {
   EngineSection& e = r.options;
   EngineSystem& s = r.system;
+  check_backends(r);
   resolve_cache_order(r);
   if (s.scheduler->name == "vllm") {
     resolve_admission(r);

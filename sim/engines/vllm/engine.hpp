@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/engines/engine.hpp"
+#include "sim/engines/launch.hpp"
 
 namespace headroom {
 
@@ -31,6 +32,10 @@ inline constexpr EngineVersion kV1Alone{0, 11};  // and the only one (v1/engine/
 // (SupportsHMA); before, any connector turns that off (vllm/config/vllm.py).
 inline constexpr EngineVersion kHybridByConnector{0, 22};
 
+// vllm/entrypoints/utils.py: log_non_default_args; before 0.8.5 the whole namespace.
+inline constexpr PrintedStart kVllmPrinted[] = {
+    {.before = "non-default args: ", .value = "{", .model_key = "model_tag"},
+    {.before = "args: ", .value = "Namespace(", .has_defaults = true, .model_key = "model_tag"}};
 extern const EngineLaunch kVllmLaunch;
 extern const EngineLog kVllmLog;
 extern const EngineMetrics kVllmMetrics;

@@ -11,6 +11,7 @@
 
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
+#include "sim/engines/vllm/memory_messages.hpp"
 
 namespace headroom {
 namespace {
@@ -19,6 +20,16 @@ constexpr std::string_view kMultimodal =
     "inputs other than text are not modelled: neither their memory nor their tokens";
 constexpr std::string_view kPartialPrefills =
     "limits on how many prompts are split at once are not modelled";
+
+// vllm/config/kernel.py, from 0.20 to autumn 2026; dashes are underscores there.
+constexpr std::string_view kLinearBackends =
+    "cutlass|flashinfer_cutlass|flashinfer_cutedsl|flashinfer_trtllm|flashinfer_cudnn|"
+    "flashinfer_b12x|b12x|humming|triton|deep_gemm|torch|aiter|machete|fbgemm|conch|exllama|"
+    "emulation|xpu|xpu_woq";
+constexpr std::string_view kMoeBackends =
+    "triton|batched_triton|deep_gemm|deep_gemm_mega_moe|cutlass|flashinfer_trtllm|"
+    "flashinfer_cutlass|flashinfer_cutedsl|flashinfer_b12x|b12x|humming|triton_unfused|aiter|"
+    "flydsl|hpc|emulation|flashinfer_moe_ep_mega_deep_gemm|flashinfer_moe_ep_mega_cutedsl";
 
 const FlagRow kVllmRows[] = {
     {.names = "--model", .takes = Takes::text, .pointer = "/model"},
@@ -45,7 +56,9 @@ const FlagRow kVllmRows[] = {
     {.names = "--quantization|-q",
      .takes = Takes::text,
      .pointer = "/engine/quantization",
-     .note = kQuantizationNote},
+     .note = kQuantizationNote,
+     // Whatever the word, inc.py: override_quantization_method takes the checkpoint's.
+     .values = "auto_round=auto-round"},
     {.names = "--kv-cache-dtype", .takes = Takes::text, .pointer = "/engine/kv_cache_dtype"},
     {.names = "--gpu-memory-utilization",
      .takes = Takes::number,
@@ -135,12 +148,20 @@ const FlagRow kVllmRows[] = {
      .takes = Takes::text,
      .pointer = "/engine/linear_backend",
      .note = kUnmodelledNote,
+     .others = kLinearBackends},
+    {.takes = Takes::text,
+     .pointer = "/engine/linear_backend",
+     .note = kUnmodelledNote,
+     .variable = "VLLM_NVFP4_GEMM_BACKEND"},
+    {.takes = Takes::text,
+     .pointer = "/engine/linear_backend",
      .values = "1=marlin|0=",
-     .variable = "VLLM_NVFP4_GEMM_BACKEND|VLLM_TEST_FORCE_FP8_MARLIN"},
+     .variable = "VLLM_TEST_FORCE_FP8_MARLIN"},
     {.names = "--moe-backend",
      .takes = Takes::text,
      .pointer = "/engine/moe_backend",
-     .note = kUnmodelledNote},
+     .note = kUnmodelledNote,
+     .others = kMoeBackends},
     {.takes = Takes::text,
      .pointer = "/engine/mxfp4_kernel",
      .values = "1=marlin|0=",
@@ -399,72 +420,6 @@ void settle_engine_core(LaunchDraft& draft) {
                          release < kV1 ? "V0" : "V1"));
 }
 
-using Figure = MemoryFigure;
-
-constexpr std::string_view kShorterRequests =
-    "--max-model-len {longest}: requests up to that length, with 10 % to spare|--max-model-len: a "
-    "shorter longest request|--kv-cache-dtype fp8: twice the tokens in the same memory, check "
-    "quality|--gpu-memory-utilization: a larger share, if other programs leave it free|"
-    "--tensor-parallel-size: more devices";
-constexpr std::string_view kMoreForKv =
-    "--gpu-memory-utilization: a larger share, if other programs leave it free|--enforce-eager: no "
-    "CUDA graphs, slower decode steps|--max-num-seqs, --max-num-batched-tokens: a smaller "
-    "profiling pass|--quantization: smaller weights, check quality|--tensor-parallel-size: more "
-    "devices";
-
-// vllm/v1/core/kv_cache_utils.py (_check_enough_kv_cache_memory), vllm/v1/worker/gpu_worker.py and
-// gpu_model_runner.py, 0.9 to 0.28; vllm/worker/worker.py before V1.
-constexpr std::array kVllmMessages{
-    MemoryMessage{.pattern = "To serve at least one request with the model* max seq len (#)*# G*KV "
-                             "cache is needed*larger than the available KV cache memory (# "
-                             "G*estimated maximum model length is #",
-                  .figures = {Figure::length, Figure::kv_wanted, Figure::kv, Figure::longest},
-                  .stage = StartupStage::max_length_request,
-                  .meaning = "the KV pool is too small for one request of max_model_len",
-                  .changes = kShorterRequests},
-    MemoryMessage{.pattern = "To serve at least one request with the model* max seq len (#)*# G*KV "
-                             "cache is needed*larger than the available KV cache memory (# G",
-                  .figures = {Figure::length, Figure::kv_wanted, Figure::kv},
-                  .stage = StartupStage::max_length_request,
-                  .meaning = "the KV pool is too small for one request of max_model_len",
-                  .changes = kShorterRequests},
-    MemoryMessage{.pattern = "To serve at least one request with the model* max seq len (#",
-                  .figures = {Figure::length},
-                  .stage = StartupStage::max_length_request,
-                  .meaning = "the KV pool is too small for one request of max_model_len",
-                  .changes = kShorterRequests},
-    MemoryMessage{.pattern = "max seq len (#) is larger than the maximum number of tokens that can "
-                             "be stored in KV cache (#",
-                  .figures = {Figure::length, Figure::longest},
-                  .stage = StartupStage::max_length_request,
-                  .meaning = "the KV pool is too small for one request of max_model_len",
-                  .changes = kShorterRequests},
-    MemoryMessage{.pattern = "No available memory for the cache blocks",
-                  .stage = StartupStage::blocks,
-                  .meaning = "weights and the profiling pass leave nothing for KV",
-                  .changes = kMoreForKv},
-    MemoryMessage{
-        .pattern = "Free memory on device*(#/# GiB) on startup is less than desired GPU memory "
-                   "utilization (#, # GiB",
-        .figures = {Figure::free, Figure::total, Figure::skipped, Figure::wanted},
-        .stage = StartupStage::free_memory_check,
-        .meaning = "less memory is free than the share that the engine is told to use",
-        .changes = "other programs on the device stopped, or moved to another one|"
-                   "--gpu-memory-utilization: a share that is free|on unified memory: the page "
-                   "cache dropped, which counts as used"},
-    MemoryMessage{.pattern = "CUDA out of memory occurred when warming up sampler with # dummy",
-                  .stage = StartupStage::warm_up,
-                  .meaning = "the first batch does not fit beside the KV pool",
-                  .changes = "--max-num-seqs: a smaller batch|--gpu-memory-utilization: a smaller "
-                             "share, so that more is left"},
-    MemoryMessage{.pattern = "Free memory on device*(#/# GiB) on startup. Desired",
-                  .figures = {Figure::free, Figure::total}},
-    MemoryMessage{.pattern = "odel loading took # G", .figures = {Figure::weights}},
-    MemoryMessage{.pattern = "Available KV cache memory: # GiB", .figures = {Figure::kv}},
-    MemoryMessage{.pattern = "Graph capturing finished in # secs, took # GiB",
-                  .figures = {Figure::skipped, Figure::graphs}},
-};
-
 }  // namespace
 
 const EngineLaunch kVllmLaunch{
@@ -480,6 +435,7 @@ const EngineLaunch kVllmLaunch{
     .positional_model = true,
     .variable_prefixes = "VLLM_",
     .messages = kVllmMessages,
+    .printed = kVllmPrinted,
     .own_devices_per_rank = true,
     .settle =
         [](LaunchDraft& draft) {

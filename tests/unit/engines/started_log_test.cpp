@@ -45,10 +45,6 @@ TEST_CASE("SGLang says weights, both halves of KV, graphs and what is free", "[s
   const StartedLog log = found_in(kSglang);
   CHECK(log.engine->name == "sglang");
   CHECK(log.model == "Qwen/Qwen3-8B");
-  CHECK(log.options.at("tensor_parallel_size") == "2");
-  CHECK(log.options.at("mem_fraction_static") == "0.85");
-  CHECK_FALSE(log.options.contains("quantization"));
-  CHECK_FALSE(log.options.contains("dtype"));
   check(log, Figure::free_before, 78.5);
   check(log, Figure::weights, 7.79);
   check(log, Figure::kv, 2 * 29.91);
@@ -62,6 +58,7 @@ TEST_CASE("buffers of one device add up by kind, and the fullest device is shown
           "[started_log]") {
   const StartedLog log = found_in(
       "ggml_cuda_init: found 2 CUDA devices:\n"
+      "build: 6317 (8b696861) with cc (GCC) 13.3.0 for x86_64-linux-gnu\n"
       "  Device 0: NVIDIA GeForce RTX 3090, compute capability 8.6, VMM: yes\n"
       "  Device 1: NVIDIA GeForce RTX 3090, compute capability 8.6, VMM: yes\n"
       "llama_model_loader: loaded meta data with 33 key-value pairs and 292 tensors from "
@@ -79,13 +76,18 @@ TEST_CASE("buffers of one device add up by kind, and the fullest device is shown
       "llama_kv_cache_unified: size = 2560.00 MiB ( 32768 cells), K (q8_0): 1280.00 MiB, V (q8_0)\n"
       "llama_context:      CUDA1 compute buffer size =   256.00 MiB\n"
       "llama_context:      CUDA1 compute buffer size =   512.00 MiB\n"
-      "llama_context:  CUDA_Host compute buffer size =   256.00 MiB\n");
+      "llama_context:  CUDA_Host compute buffer size =   256.00 MiB\n"
+      "srv    load_model: prompt cache is enabled, size limit: 1024 MiB\n");
   CHECK(log.engine->name == "llamacpp");
   CHECK(log.model == "Qwen2.5-14B-Instruct-Q4_K_M.gguf");
   CHECK(log.board == "NVIDIA GeForce RTX 3090");
   CHECK(log.device == "CUDA1");
   CHECK(log.devices == 2);
+  CHECK(log.options.at("version") == "b6317");
   CHECK(log.options.at("ctx_size") == "32768");
+  CHECK(log.options.at("parallel") == "4");
+  CHECK(log.options.at("cache_ram") == "1024");
+  CHECK_FALSE(log.options.contains("kv_unified"));
   CHECK(log.options.at("cache_type_k") == "q8_0");
   CHECK_FALSE(log.options.contains("n_gpu_layers"));  // all of them
   check(log, Figure::weights, 5);
@@ -134,6 +136,19 @@ TEST_CASE("Ollama's own lines count, and those of its runner", "[started_log]") 
   check(log, Figure::kv, 1);
   check(log, Figure::activations, 98.0 / 1024);
   CHECK(*log.host_gib == Approx(0.5));
+}
+
+TEST_CASE("TGI says how many tokens its pool holds", "[started_log]") {
+  const StartedLog log = found_in(
+      "2025-06-12T09:00:00Z  INFO text_generation_launcher: Args {\n"
+      "    model_id: \"Qwen/Qwen3-8B\",\n"
+      "    num_shard: None,\n"
+      "}\n"
+      "2025-06-12T09:00:30Z  INFO text_generation_router_v3: backends/v3/src/lib.rs:137: Setting "
+      "max batch total tokens to 211000\n");
+  CHECK(log.engine->name == "tgi");
+  CHECK(log.model == "Qwen/Qwen3-8B");
+  check(log, Figure::pool_tokens, 211000);
 }
 
 TEST_CASE("a log cut anywhere, or without figures, is no crash", "[started_log]") {

@@ -254,6 +254,11 @@ TEST_CASE("a vLLM log without memory says which lines are missing") {
   CHECK(error.find("Model loading took ... GiB") != std::string::npos);
   CHECK(error.find("Available KV cache memory: ... GiB") != std::string::npos);
   CHECK(error.find("vLLM API server version") == std::string::npos);  // that one is there
+  // Where no figures are needed, it still says the release.
+  std::istringstream in("INFO [api_server.py:981] vLLM API server version 0.8.2\n");
+  const StartupLog log = read_startup_log(in, "server.log", false);
+  REQUIRE(log.version);
+  CHECK(log.version->value == "0.8.2");
 }
 
 }  // namespace headroom::startup_failure_test

@@ -56,7 +56,7 @@ TEST_CASE("device totals are those that runtimes logged") {
 TEST_CASE("the embedded catalog has its rows") {
   const Catalog catalog = Catalog::embedded();
   CHECK(catalog.model_ids().size() == 199);
-  CHECK(catalog.device_ids().size() == 79);
+  CHECK(catalog.device_ids().size() == 84);
   CHECK(catalog.environment_ids().size() == 13);
   CHECK(catalog.calibration_ids().size() == 41);
 }
@@ -74,8 +74,25 @@ TEST_CASE("an unknown id names the nearest one") {
   // Another number is another device, however near it looks.
   CHECK(device("M7 Pro").complaint.nearest.empty());
   CHECK(device("RTX 3070").complaint.nearest.empty());
-  CHECK_THAT(device("M4 Max 64GB").complaint.context, Catch::Contains("m4-max has 128 GB"));
+  CHECK_THAT(device("M4 Max 96GB").complaint.context, Catch::Contains("m4-max has 128 GB"));
   CHECK_THAT(device("abacus").complaint.context, Catch::Contains("headroom list devices"));
+}
+
+TEST_CASE("a Mac is named by its chip and its memory") {
+  const Catalog catalog = Catalog::embedded();
+  for (const auto& [name, id] :
+       {std::pair{"m3-max-36gb", "m3-max-36"}, std::pair{"MacBook Pro M3 Max 96GB", "m3-max-96"},
+        std::pair{"M4 Max 36GB", "m4-max-36"}, std::pair{"Apple M4 Max 48GB", "m4-max-48"},
+        std::pair{"m4-max-64gb", "m4-max-64"}, std::pair{"m4-max-128gb", "m4-max"},
+        std::pair{"m4-max", "m4-max"}}) {
+    CHECK(catalog.device(name).id == id);
+  }
+  // Which one of them the chip alone does not say; half the memory bus is another speed.
+  CHECK_THROWS_WITH(catalog.device("Apple M4 Max"), Catch::Contains("name one"));
+  CHECK(catalog.device("m3-max-36").bandwidth_bytes_per_s <
+        catalog.device("m3-max-48").bandwidth_bytes_per_s);
+  CHECK(catalog.device("m4-max-36").bandwidth_bytes_per_s <
+        catalog.device("m4-max-48").bandwidth_bytes_per_s);
 }
 
 TEST_CASE("a model is found by its Hugging Face name") {

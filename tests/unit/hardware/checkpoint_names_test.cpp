@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <string>
 #include <utility>
 
 namespace headroom::checkpoint_names_test {
@@ -26,6 +27,27 @@ TEST_CASE("paths, blanks and missing organisations do not matter", "[names]") {
   // The folder of a checkpoint that the catalog has is that checkpoint.
   CHECK(named("/path/to/Qwen3-235B-A22B-FP8").model == "qwen3-235b-a22b-fp8");
   CHECK(named("/path/to/Qwen3-235B-A22B-FP8").quantization.empty());
+}
+
+TEST_CASE("folders of caches are the repositories that they hold", "[names]") {
+  const std::string hub = "/cache/huggingface/hub/models--Qwen--Qwen3-8B";
+  const std::string snapshot = hub + "/snapshots/b968826d9c46dd6066d109eabc6255188de91218";
+  for (const std::string& path :
+       {snapshot, snapshot + "/", hub, hub + "/", std::string("models--Qwen--Qwen3-8B"),
+        std::string("C:\\hub\\models--Qwen--Qwen3-8B\\snapshots\\b968")}) {
+    const NamedCheckpoint found = named(path);
+    CHECK(found.model == "qwen3-8b");
+    CHECK(found.quantization.empty());
+    CHECK(found.note == path + " is read as qwen3-8b");
+    CHECK(repository_of(path) == "Qwen/Qwen3-8B");
+  }
+  // Somebody else's quantisation in the cache is one, too.
+  CHECK(named("hub/models--someone--Qwen3-8B-AWQ/snapshots/1").quantization == "awq");
+  // The last part of a Windows path, and dots as ModelScope's cache writes them.
+  CHECK(named("D:\\models\\Qwen3-8B\\").model == "qwen3-8b");
+  CHECK(named("/hub/Qwen/Qwen2___5-14B-Instruct").model == "qwen2.5-14b");
+  CHECK(named("models--nobody--nothing/snapshots/1").model.empty());
+  CHECK(repository_of("/my-models--x/y") == "/my-models--x/y");
 }
 
 TEST_CASE("other people's quantisations are the model with a format", "[names]") {

@@ -336,6 +336,7 @@ TEST_CASE("mapped weights are page cache on unified memory and need not fit") {
   inputs.machine.others_bytes = bytes_from_gib(20);
   LlamacppBudgetOptions host = one_slot(8192);
   host.n_gpu_layers = 0;
+  host.cache_ram_mib = 0;
   const MemoryBudget mapped = llamacpp_budget(inputs, host);
   REQUIRE_FALSE(mapped.failure);
   REQUIRE(mapped.notes.size() == 1);
@@ -356,6 +357,51 @@ TEST_CASE("devices of llama.cpp share layers, and the one with the output decide
   CHECK(last.device_weights - first.device_weights == 2 * 525'336'576);
   inputs.sharding = {.tensor = 2};
   CHECK_THROWS_AS(llamacpp_budget(inputs, one_slot(8192)), ConfigError);
+}
+
+TEST_CASE("the prompt cache of llama.cpp is counted where it is set and memory is shared") {
+  BudgetInputs inputs = inputs_of(llama31_8b(), 64);
+  inputs.device = device_of(64, 0, MemoryModel::unified);
+  inputs.device.vendor = "nvidia";
+  LlamacppBudgetOptions options = one_slot(8192);
+  options.version = {0, 10481};
+  const MemoryBudget unset = llamacpp_budget(inputs, options);
+  CHECK(unset.terms[MemoryPurpose::engine_host] == 0);
+  CHECK(unset.notes.empty());  // 8 GiB are free
+  options.cache_ram_mib = 4096;
+  const MemoryBudget set = llamacpp_budget(inputs, options);
+  CHECK(set.terms[MemoryPurpose::engine_host] == 4 * kGib);
+  CHECK(set.terms.sum() == set.capacity_bytes);
+  CHECK(set.kv_tokens == unset.kv_tokens);
+  REQUIRE(set.notes.size() == 1);
+  CHECK(set.notes[0].find("to 4.00 GiB while the server runs") != std::string::npos);
+  // The quarter of a Mac's memory that is no working set takes 3 of 4 GiB.
+  BudgetInputs mac = inputs;
+  mac.device.vendor = "apple";
+  mac.device.memory_nominal_bytes = mac.device.memory_reported_bytes + 3 * kGib;
+  CHECK(llamacpp_budget(mac, options).terms[MemoryPurpose::engine_host] == kGib);
+  // More than what is free ends no start: all that is free is counted.
+  const ByteCount free = unset.terms[MemoryPurpose::margin];
+  for (const std::int64_t most : {std::int64_t{-1}, std::int64_t{1} << 20}) {
+    options.cache_ram_mib = most;
+    const MemoryBudget all = llamacpp_budget(inputs, options);
+    CHECK_FALSE(all.failure);
+    CHECK(all.terms[MemoryPurpose::engine_host] == free);
+    REQUIRE(all.notes.size() == 1);
+    CHECK(all.notes[0].find("is the most that fits") != std::string::npos);
+  }
+  // The default is told where it is too much, from the build on that has it.
+  inputs.machine.others_bytes = free - 4 * kGib;
+  options.cache_ram_mib.reset();
+  CHECK(llamacpp_budget(inputs, options).notes.size() == 1);
+  options.version = {0, 6700};
+  CHECK(llamacpp_budget(inputs, options).notes.empty());
+  // A device of its own memory.
+  options.cache_ram_mib = 4096;
+  const MemoryBudget own = llamacpp_budget(inputs_of(llama31_8b(), 64), options);
+  CHECK(own.terms[MemoryPurpose::engine_host] == 0);
+  REQUIRE_FALSE(own.notes.empty());
+  CHECK(own.notes.back().find("in the host's memory") != std::string::npos);
 }
 
 TEST_CASE("defaults and warnings of llama.cpp follow the build") {

@@ -141,8 +141,40 @@ TEST_CASE("switches that delay first tokens or choose graphs are options") {
   CHECK(from("VLLM_TEST_FORCE_FP8_MARLIN=1 vllm serve m")
             .scenario.at("engine")
             .at("linear_backend") == "marlin");
-  const auto other = from("vllm serve m --linear-backend cutlass");
+  const auto other = from("vllm serve m --linear-backend flashinfer-cutlass");
   CHECK_FALSE(other.scenario.at("engine").contains("linear_backend"));
+  CHECK(any_contains(other.notes, "--linear-backend: its effect"));
+  // What the switch of an old variable is called is no backend.
+  for (const char* wrong : {"--linear-backend 1", "--linear-backend 0", "--moe-backend marlim"}) {
+    CHECK_THROWS_WITH(from(std::string("vllm serve m ") + wrong),
+                      Catch::Contains(": one of auto, marlin, ") && Catch::Contains("cutlass"));
+  }
+  CHECK(from("VLLM_TEST_FORCE_FP8_MARLIN=0 vllm serve m").scenario.at("engine").size() == 1);
+}
+
+TEST_CASE("a backend for weights that the model does not have is told") {
+  const auto warns = [](const std::string& command, std::string_view part) {
+    return any_contains(resolved(command).warnings, part);
+  };
+  const std::string marlin = " --linear-backend marlin --moe-backend marlin";
+  const std::string dense = "vllm serve Qwen/Qwen3-8B" + marlin;
+  CHECK(warns(dense, "linear_backend marlin has no effect: qwen3-8b has no quantised matrices"));
+  CHECK(warns(dense, "moe_backend marlin has no effect: qwen3-8b has no experts"));
+  CHECK_FALSE(warns(dense + " --quantization fp8", "linear_backend marlin"));
+  const std::string experts = "vllm serve Qwen/Qwen3-30B-A3B" + marlin;
+  CHECK(warns(experts, "the experts of qwen3-30b-a3b are in 16 bits"));
+  CHECK_FALSE(warns(experts + " --quantization fp8", "moe_backend marlin"));
+  // Its experts alone are quantised.
+  CHECK(warns("vllm serve openai/gpt-oss-20b" + marlin, "linear_backend marlin has no effect"));
+  CHECK_FALSE(warns("vllm serve openai/gpt-oss-20b" + marlin, "moe_backend"));
+}
+
+TEST_CASE("auto-round is taken with a dash and with an underscore") {
+  for (const char* word : {"auto-round", "auto_round"}) {
+    const FromResult result = from(std::string("vllm serve m --quantization ") + word);
+    CHECK(result.scenario.at("engine").at("quantization") == "auto-round");
+    CHECK_FALSE(any_contains(result.notes, "quantization"));
+  }
 }
 
 TEST_CASE("trtllm-serve: attention DP makes data ranks of the tensor ranks") {
@@ -289,13 +321,13 @@ TEST_CASE("llama-server: short flags, variables below flags, all layers") {
       "LLAMA_ARG_N_PARALLEL=4 LLAMA_ARG_CTX_SIZE=1024 ./build/bin/llama-server "
       "-hf ggml-org/gpt-oss-20b-GGUF:Q4_K_M -c 32768 -ngl all -b 4096 -ub 2048 -ctk q8_0 "
       "-ctv q4_0 -fa --no-mmap --no-kv-unified --no-cache-prompt -sps 0.5 --swa-full --jinja -t 16 "
-      "--temp 0.7");
+      "--temp 0.7 -cram -1");
   CHECK(sorted(result.scenario) == Sorted::parse(R"({
     "model": "ggml-org/gpt-oss-20b-GGUF:Q4_K_M",
     "engine": {"name": "llamacpp", "ctx_size": 32768, "parallel": 4, "n_gpu_layers": 999,
       "batch_size": 4096, "ubatch_size": 2048, "cache_type_k": "q8_0", "cache_type_v": "q4_0",
       "flash_attn": "on", "no_mmap": true, "kv_unified": false, "cache_prompt": false,
-      "slot_prompt_similarity": 0.5, "swa_full": true}})"));
+      "slot_prompt_similarity": 0.5, "swa_full": true, "cache_ram": -1}})"));
   CHECK(result.unknown_flags.empty());
 }
 

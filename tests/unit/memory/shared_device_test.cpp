@@ -53,6 +53,22 @@ TEST_CASE("an engine that checks free memory against a share of the total fails 
                   .failed);
 }
 
+TEST_CASE("a budget that is known already is not computed again") {
+  const auto budget_of = [](const SharingEngine& one) {
+    return budget_system(one.scenario, Catalog::embedded());
+  };
+  SharingEngine first = engine("first", "vllm", kSmall, {kShort, kHalf});
+  const SharingEngine second = engine("second", "vllm", kSmall, {kShort, kHalf});
+  const SharedStarts anew = together({first, second});
+  first.alone = budget_of(first);
+  const SharedStarts known = together({first, second});
+  CHECK(known.starts[0].held_bytes == anew.starts[0].held_bytes);
+  CHECK(kv_of(known.starts[1]) == kv_of(anew.starts[1]));
+  // It is taken as it is, right or wrong.
+  first.alone = budget_of(engine("other", "vllm", kSmall, {kShort}));
+  CHECK(kv_of(together({first}).starts[0]) > kv_of(anew.starts[0]));
+}
+
 TEST_CASE("a share of the total keeps its pool beside others, one of free memory does not") {
   const SharingEngine other = engine("other", "vllm", kSmall, {kShort, kHalf});
   const auto alone = [&](const SharingEngine& one) { return together({one}).starts[0]; };
