@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "hardware/llm/dtype.hpp"
+#include "hardware/observed_errors.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -28,6 +29,22 @@ struct DevicePower {
 };
 
 struct DeviceSpec {
+  // The device of another vendor whose measured kernel times price this one, which has none: an
+  // assumption. Its kernels reach other shares of their data sheet: factors on each rate of this
+  // one, the attained share here over the attained share there.
+  struct KernelsOf {
+    std::string device;  // catalog id, with kernel times of its own
+    double bandwidth = 1;
+    double flops_16_bit = 1;
+    double flops_8_bit = 1;  // and of fewer bits
+    double link = 1;
+    // Of starting a kernel or an exchange and of the small kernels of a layer: a time here over the
+    // time there.
+    double latency = 1;
+    std::vector<ObservedErrors> observed;  // of measured runs here, which chose none of the factors
+    std::string source;
+  };
+
   std::string id;
   std::string same_chip_as;  // catalog id whose fitted constants hold here too; empty: none
   std::string name;
@@ -49,6 +66,7 @@ struct DeviceSpec {
   std::optional<double> nvlink_bytes_per_s;  // per direction; also Infinity Fabric
   std::optional<double> pcie_bytes_per_s;    // per direction
   DevicePower power;
+  std::optional<KernelsOf> kernels_of;
   std::string source;
   std::string confidence;  // where the row's numbers come from
   std::string notes;
