@@ -154,9 +154,8 @@ std::string how_scaled(const DeviceSpec& device) {
   if (!device.kernels_of) return ", scaled";
   const DeviceSpec::KernelsOf& of = *device.kernels_of;
   return fmt::format(
-      ", an assumption for {}: scaled by data-sheet rates and by attained shares of them "
-      "(bandwidth "
-      "x{}, 16 bit x{}, 8 bit x{}, link x{}), starts take {} times as long",
+      ", an assumption for {}: scaled by data-sheet rates and attained shares of them "
+      "(bandwidth x{}, 16 bit x{}, 8 bit x{}, link x{}), starts take {} times as long",
       device.id, of.bandwidth, of.flops_16_bit, of.flops_8_bit, of.link, of.latency);
 }
 
