@@ -119,6 +119,7 @@ DeviceSpec parse_device(CatalogFields row) {
   d.int8_ops = rates->rate("int8", 1e12, kMostTflops);
   rates->finish();
   d.nvlink_bytes_per_s = row.rate("nvlink_gb_per_s_per_direction", 1e9, kMostGbPerS);
+  d.link_peers = static_cast<std::int32_t>(row.integer_or("link_peers", 1, 0));
   d.pcie_bytes_per_s = row.rate("pcie_gb_per_s_per_direction", 1e9, kMostGbPerS);
   if (auto power = row.object("power")) d.power = parse_power(*power);
   if (auto kernels = row.object("kernels_of")) d.kernels_of = parse_kernels_of(*kernels);

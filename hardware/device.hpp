@@ -2,6 +2,7 @@
 // One accelerator as data sheets and drivers describe it. Rates are dense (no sparsity), per
 // device.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -64,7 +65,9 @@ struct DeviceSpec {
   std::optional<double> fp4_flops;
   std::optional<double> int8_ops;
   std::optional<double> nvlink_bytes_per_s;  // per direction; also Infinity Fabric
-  std::optional<double> pcie_bytes_per_s;    // per direction
+  // Devices that nvlink is spread over, a link to each; 0: any of them gets all of it (a switch).
+  std::int32_t link_peers = 0;
+  std::optional<double> pcie_bytes_per_s;  // per direction
   DevicePower power;
   std::optional<KernelsOf> kernels_of;
   std::string source;
@@ -81,6 +84,11 @@ struct DeviceSpec {
   // device).
   [[nodiscard]] bool hopper_or_later() const { return sm >= 90 && sm < 110; }
 };
+
+// Of nvlink, what goes to the other ones of `devices`. `peers`: DeviceSpec::link_peers.
+[[nodiscard]] inline double share_of_links(double devices, double peers) {
+  return peers == 0 ? 1 : std::clamp((devices - 1) / peers, 1 / peers, 1.0);
+}
 
 // What matrix products are computed in.
 enum class Products : std::uint8_t {

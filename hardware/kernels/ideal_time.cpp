@@ -16,7 +16,11 @@ constexpr double kExchangeUs = 4;
 double starts_us(const DevicePeaks& peaks, double kernels = 1) {
   return kernels * kStartUs * peaks.latency;
 }
-double exchange_us(const DevicePeaks& peaks) { return kExchangeUs * peaks.latency; }
+// That each of `devices` moves `bytes` to the others.
+double exchange_us(const DevicePeaks& peaks, double devices, double bytes) {
+  const double rate = peaks.link_bytes * share_of_links(devices, peaks.link_peers);
+  return kExchangeUs * peaks.latency + bytes / rate;
+}
 
 KernelFormat format_at(KernelKey key, std::size_t i) { return static_cast<KernelFormat>(key[i]); }
 double size_at(KernelKey key, std::size_t i) { return static_cast<double>(key[i]); }
@@ -159,6 +163,7 @@ DevicePeaks peaks_of(const DeviceSpec& device) {
           .flops_fp4 = narrow(device.fp4_flops) * kPerMicrosecond,
           .ops_int8 = narrow(device.int8_ops) * kPerMicrosecond,
           .link_bytes = link * attained.link * kPerMicrosecond,
+          .link_peers = device.nvlink_bytes_per_s ? static_cast<double>(device.link_peers) : 0,
           .latency = attained.latency};
 }
 
@@ -210,13 +215,13 @@ double experts(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
 }
 
 double all_reduce(const DevicePeaks& peaks, KernelKey /*key*/, KernelPoint point) {
-  return exchange_us(peaks) + 4 * point[1] * (point[0] - 1) / point[0] / peaks.link_bytes;
+  return exchange_us(peaks, point[0], 4 * point[1] * (point[0] - 1) / point[0]);
 }
 
 double nccl(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const bool sums_all = key[0] == static_cast<std::int64_t>(Collective::all_reduce);
   const double moved = (sums_all ? 4 : 2) * point[1] * (point[0] - 1) / point[0];
-  return exchange_us(peaks) + moved / peaks.link_bytes;
+  return exchange_us(peaks, point[0], moved);
 }
 
 double latent_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
