@@ -10,6 +10,7 @@
 
 #include "hardware/device.hpp"
 #include "hardware/engine_version.hpp"
+#include "hardware/observed_errors.hpp"
 
 namespace headroom {
 
@@ -21,19 +22,6 @@ enum class RooflineShape : std::uint8_t {
   smooth,  // sqrt(memory^2 + compute^2), as everything here was fitted
   larger,
   sum
-};
-
-// What replays of measured runs showed with a row: lowest and highest simulated / measured - 1.
-struct ObservedErrors {
-  struct Range {
-    double low = 0;
-    double high = 0;
-  };
-  std::vector<std::string> models;  // catalog ids
-  std::int64_t runs = 0;
-  std::optional<Range> ttft;        // mean_ttft_ms
-  std::optional<Range> tpot;        // mean_tpot_ms
-  std::optional<Range> throughput;  // output_throughput
 };
 
 // `weights` of a row whose constants were fitted on several formats at once.

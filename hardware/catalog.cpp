@@ -44,6 +44,29 @@ std::vector<std::string> longer_names(std::string_view name,
   return found;
 }
 
+void check_kernels_of(const DeviceSpec& device, const std::string& shown_as) {
+  if (!device.kernels_of) return;
+  const std::vector<std::string> measured = KernelLibrary::systems();
+  const auto has_times = [&](const std::string& id) {
+    return std::ranges::count(measured, id) > 0;
+  };
+  const std::string& named = device.kernels_of->device;
+  if (has_times(device.id)) {
+    throw ConfigError(
+        Complaint{.origin = shown_as,
+                  .problem = fmt::format(
+                      "device {}: kernels_of: the device has kernel times of its own", device.id)});
+  }
+  if (has_times(named)) return;
+  throw ConfigError(Complaint{
+      .origin = shown_as,
+      .problem =
+          fmt::format("device {}: kernels_of/device: value {}: expected a device with kernel "
+                      "times ({})",
+                      device.id, named, comma_list(measured)),
+      .nearest = nearest_name(named, measured)});
+}
+
 // One slip away from one of `near` is what was meant; else the name of `known` that goes on from
 // it, or all that do.
 ConfigError unknown_name(std::string_view name, std::string_view kind,
@@ -159,6 +182,7 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
                                    "device",
                                    id, device.same_chip_as)});
       }
+      check_kernels_of(device, shown_as);
     }
   } else if (name == "calibrations.json") {
     put_rows(calibrations_, parse_calibrations(text, shown_as), shown_as);

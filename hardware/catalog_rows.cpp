@@ -53,6 +53,44 @@ DevicePower parse_power(CatalogFields row) {
   return power;
 }
 
+std::optional<ObservedErrors::Range> parse_range(CatalogFields& row, const std::string& key) {
+  const std::vector<double> ends = row.numbers(key);
+  if (ends.empty()) return std::nullopt;
+  if (ends.size() != 2 || !(ends[0] > -100) || !(ends[0] <= ends[1])) {
+    throw row.error(key, "lowest and highest error in per cent, above -100");
+  }
+  return ObservedErrors::Range{ends[0] / 100, ends[1] / 100};
+}
+
+ObservedErrors parse_observed(CatalogFields row) {
+  ObservedErrors errors;
+  errors.models = row.texts("models");
+  errors.runs = row.integer("runs", 1);
+  errors.ttft = parse_range(row, "mean_ttft_ms_percent");
+  errors.tpot = parse_range(row, "mean_tpot_ms_percent");
+  errors.throughput = parse_range(row, "output_throughput_percent");
+  row.finish();
+  return errors;
+}
+
+DeviceSpec::KernelsOf parse_kernels_of(CatalogFields row) {
+  constexpr double kLeastShare = 0.01;
+  constexpr double kMostShare = 100;
+  DeviceSpec::KernelsOf of;
+  of.device = row.text("device");
+  of.bandwidth = row.number_between("bandwidth", kLeastShare, kMostShare, 1);
+  of.flops_16_bit = row.number_between("flops_16_bit", kLeastShare, kMostShare, 1);
+  of.flops_8_bit = row.number_between("flops_8_bit", kLeastShare, kMostShare, 1);
+  of.link = row.number_between("link", kLeastShare, kMostShare, 1);
+  of.latency = row.number_between("latency", kLeastShare, kMostShare, 1);
+  for (CatalogFields& errors : row.objects("observed")) {
+    of.observed.push_back(parse_observed(errors));
+  }
+  of.source = row.text("source");
+  row.finish();
+  return of;
+}
+
 // Beyond a wafer of silicon: a figure in another unit.
 constexpr double kMostGbPerS = 100'000;
 constexpr double kMostTflops = 1'000'000;
@@ -81,8 +119,10 @@ DeviceSpec parse_device(CatalogFields row) {
   d.int8_ops = rates->rate("int8", 1e12, kMostTflops);
   rates->finish();
   d.nvlink_bytes_per_s = row.rate("nvlink_gb_per_s_per_direction", 1e9, kMostGbPerS);
+  d.link_peers = static_cast<std::int32_t>(row.integer_or("link_peers", 1, 0));
   d.pcie_bytes_per_s = row.rate("pcie_gb_per_s_per_direction", 1e9, kMostGbPerS);
   if (auto power = row.object("power")) d.power = parse_power(*power);
+  if (auto kernels = row.object("kernels_of")) d.kernels_of = parse_kernels_of(*kernels);
   d.source = row.text("source");
   d.confidence = row.text_or_empty("confidence");
   d.notes = row.text_or_empty("notes");
@@ -147,26 +187,6 @@ void parse_fitted_on(CatalogFields& row, Calibration& c) {
   }
   c.bandwidth_bytes_per_s = row.number_between("bandwidth_gb_per_s", 1e-3, kMostGbPerS, 1e9);
   c.peak_flops = row.number_between("peak_tflops", 1e-3, kMostTflops, 1e12);
-}
-
-std::optional<ObservedErrors::Range> parse_range(CatalogFields& row, const std::string& key) {
-  const std::vector<double> ends = row.numbers(key);
-  if (ends.empty()) return std::nullopt;
-  if (ends.size() != 2 || !(ends[0] > -100) || !(ends[0] <= ends[1])) {
-    throw row.error(key, "lowest and highest error in per cent, above -100");
-  }
-  return ObservedErrors::Range{ends[0] / 100, ends[1] / 100};
-}
-
-ObservedErrors parse_observed(CatalogFields row) {
-  ObservedErrors errors;
-  errors.models = row.texts("models");
-  errors.runs = row.integer("runs", 1);
-  errors.ttft = parse_range(row, "mean_ttft_ms_percent");
-  errors.tpot = parse_range(row, "mean_tpot_ms_percent");
-  errors.throughput = parse_range(row, "output_throughput_percent");
-  row.finish();
-  return errors;
 }
 
 Calibration parse_calibration(CatalogFields row) {

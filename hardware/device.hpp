@@ -2,12 +2,14 @@
 // One accelerator as data sheets and drivers describe it. Rates are dense (no sparsity), per
 // device.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "hardware/llm/dtype.hpp"
+#include "hardware/observed_errors.hpp"
 #include "sim/serving/types.hpp"
 
 namespace headroom {
@@ -28,6 +30,22 @@ struct DevicePower {
 };
 
 struct DeviceSpec {
+  // The device of another vendor whose measured kernel times price this one, which has none: an
+  // assumption. Its kernels reach other shares of their data sheet: factors on each rate of this
+  // one, the attained share here over the attained share there.
+  struct KernelsOf {
+    std::string device;  // catalog id, with kernel times of its own
+    double bandwidth = 1;
+    double flops_16_bit = 1;
+    double flops_8_bit = 1;  // and of fewer bits
+    double link = 1;
+    // Of starting a kernel or an exchange and of the small kernels of a layer: a time here over the
+    // time there.
+    double latency = 1;
+    std::vector<ObservedErrors> observed;  // of measured runs here, which chose none of the factors
+    std::string source;
+  };
+
   std::string id;
   std::string same_chip_as;  // catalog id whose fitted constants hold here too; empty: none
   std::string name;
@@ -47,8 +65,11 @@ struct DeviceSpec {
   std::optional<double> fp4_flops;
   std::optional<double> int8_ops;
   std::optional<double> nvlink_bytes_per_s;  // per direction; also Infinity Fabric
-  std::optional<double> pcie_bytes_per_s;    // per direction
+  // Devices that nvlink is spread over, a link to each; 0: any of them gets all of it (a switch).
+  std::int32_t link_peers = 0;
+  std::optional<double> pcie_bytes_per_s;  // per direction
   DevicePower power;
+  std::optional<KernelsOf> kernels_of;
   std::string source;
   std::string confidence;  // where the row's numbers come from
   std::string notes;
@@ -63,6 +84,11 @@ struct DeviceSpec {
   // device).
   [[nodiscard]] bool hopper_or_later() const { return sm >= 90 && sm < 110; }
 };
+
+// Of nvlink, what goes to the other ones of `devices`. `peers`: DeviceSpec::link_peers.
+[[nodiscard]] inline double share_of_links(double devices, double peers) {
+  return peers == 0 ? 1 : std::clamp((devices - 1) / peers, 1 / peers, 1.0);
+}
 
 // What matrix products are computed in.
 enum class Products : std::uint8_t {

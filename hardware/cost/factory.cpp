@@ -140,6 +140,25 @@ std::unique_ptr<StepCost> with_ranks(std::unique_ptr<StepCost> chain, const Mode
   return chain;
 }
 
+// Small kernels of a layer take as long as they need to start.
+BetweenKernels between_kernels_on(const DeviceSpec& device, BetweenKernels between) {
+  if (!device.kernels_of) return between;
+  for (double* time :
+       {&between.layer_ns, &between.sparse_ns, &between.recurrent_ns, &between.quantise_ns}) {
+    *time *= device.kernels_of->latency;
+  }
+  return between;
+}
+
+std::string how_scaled(const DeviceSpec& device) {
+  if (!device.kernels_of) return ", scaled";
+  const DeviceSpec::KernelsOf& of = *device.kernels_of;
+  return fmt::format(
+      ", an assumption for {}: scaled by data-sheet rates and attained shares of them "
+      "(bandwidth x{}, 16 bit x{}, 8 bit x{}, link x{}), starts take {} times as long",
+      device.id, of.bandwidth, of.flops_16_bit, of.flops_8_bit, of.link, of.latency);
+}
+
 // The library's times and the engine's constants.
 void choose_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
                     const CostRequest& request, const Calibration& row, CostChoice& choice) {
@@ -158,11 +177,12 @@ void choose_kernels(const Catalog& catalog, const ModelSpec& model, const Device
     return kind.moe && kind.attention && kind.attention->format.dtype == Dtype::fp8;
   };
   if (device.fp4_flops && std::ranges::any_of(model.kinds, is_8_bit)) choices.backends.mxfp8 = true;
-  const BetweenKernels& between = *catalog.between_kernels(request.engine);
+  const BetweenKernels between =
+      between_kernels_on(device, *catalog.between_kernels(request.engine));
   KernelLibrary library = catalog.kernel_library(device, *request.kernels);
   choice.calibration = fmt::format("kernels of {}", library.system());
-  choice.source = fmt::format("kernel times of {}",
-                              library.is_relative() ? library.system() + ", scaled" : device.id);
+  choice.source = "kernel times of " + library.system();
+  if (library.is_relative()) choice.source += how_scaled(device);
   const std::string recurrent = has_states(model) ? library.recurrent_system() : library.system();
   if (recurrent != library.system()) {
     choice.source += fmt::format(", recurrent layers over prompts of {}, scaled", recurrent);
@@ -192,7 +212,9 @@ std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const
   if (!kernels || catalog.between_kernels(engine) == nullptr) {
     return "no kernels of this engine were measured";
   }
-  if (device.sm < 80) return fmt::format("no kernel times of {} or of a relative", device.id);
+  if (!KernelLibrary::has_any_for(device)) {
+    return fmt::format("no kernel times of {} or of a relative", device.id);
+  }
   if (const std::string missing = kernels_missing(model); !missing.empty()) {
     return fmt::format("no kernel times of {}", missing);
   }
@@ -212,7 +234,7 @@ std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const
 
 bool prefers_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
                      const CostRequest& request) {
-  if (!KernelLibrary::has_generation_of(device) || !request.calibration.empty()) return false;
+  if (!KernelLibrary::is_near(device) || !request.calibration.empty()) return false;
   const Calibration* row = find_calibration(catalog, model, device, request);
   const bool fits =
       row != nullptr && !(row->only_dense && has_experts(model)) &&

@@ -38,7 +38,10 @@ Group group_of(std::int64_t ranks, std::int64_t stride, const NodeOptions& nodes
 class Links {
  public:
   Links(const DeviceSpec& device, const Calibration& calibration, const NodeOptions& nodes)
-      : calibration_(calibration), nodes_(nodes), nvlink_(device.nvlink_bytes_per_s.has_value()) {
+      : device_(device),
+        calibration_(calibration),
+        nodes_(nodes),
+        nvlink_(device.nvlink_bytes_per_s.has_value()) {
     if (nvlink_) {
       bandwidth_ = *device.nvlink_bytes_per_s * calibration.nvlink_bandwidth_share;
     } else {
@@ -65,7 +68,7 @@ class Links {
   [[nodiscard]] double reduced_byte_s(const Group& group) const {
     const double inside = real(group.per_node);
     const double nodes = real(group.nodes);
-    double seconds = 2.0 * (inside - 1) / inside / bandwidth_;
+    double seconds = 2.0 * (inside - 1) / inside / bytes_per_s(inside);
     if (group.nodes > 1) seconds += 2.0 * (nodes - 1) / nodes / inside / nodes_.nic_bytes_per_s;
     return seconds;
   }
@@ -73,15 +76,21 @@ class Links {
   // The time of a byte that each rank sends to another rank of the group, all equally likely.
   [[nodiscard]] double sent_byte_s(const Group& group) const {
     const double others = real(group.ranks - 1);
-    const double inside = real(group.per_node - 1) / others / bandwidth_;
+    const double inside = real(group.per_node - 1) / others / bytes_per_s(real(group.per_node));
     return std::max(inside, (1 - real(group.per_node - 1) / others) / nodes_.nic_bytes_per_s);
   }
 
   [[nodiscard]] double message_byte_s(bool between_nodes) const {
-    return 1.0 / (between_nodes ? nodes_.nic_bytes_per_s : bandwidth_);
+    return 1.0 / (between_nodes ? nodes_.nic_bytes_per_s : bytes_per_s(2));
   }
 
  private:
+  // Of one device in a group of `devices` of a node.
+  [[nodiscard]] double bytes_per_s(double devices) const {
+    return nvlink_ ? bandwidth_ * share_of_links(devices, device_.link_peers) : bandwidth_;
+  }
+
+  const DeviceSpec& device_;
   const Calibration& calibration_;
   NodeOptions nodes_;
   bool nvlink_;

@@ -1,6 +1,7 @@
 #include "hardware/kernels/ideal_time.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "sim/kernel/det_math.hpp"
 
@@ -11,6 +12,15 @@ namespace {
 constexpr double kStartUs = 2;
 // Latency of one exchange over NVLink: the shortest all-reduces of the tables take 3 to 6 us.
 constexpr double kExchangeUs = 4;
+
+double starts_us(const DevicePeaks& peaks, double kernels = 1) {
+  return kernels * kStartUs * peaks.latency;
+}
+// That each of `devices` moves `bytes` to the others.
+double exchange_us(const DevicePeaks& peaks, double devices, double bytes) {
+  const double rate = peaks.link_bytes * share_of_links(devices, peaks.link_peers);
+  return kExchangeUs * peaks.latency + bytes / rate;
+}
 
 KernelFormat format_at(KernelKey key, std::size_t i) { return static_cast<KernelFormat>(key[i]); }
 double size_at(KernelKey key, std::size_t i) { return static_cast<double>(key[i]); }
@@ -138,22 +148,29 @@ DevicePeaks peaks_of(const DeviceSpec& device) {
   constexpr double kDataBesideChecks = 15.0 / 16;
   constexpr double kPerMicrosecond = 1e-6;
   constexpr double kPcieGen4 = 31.5e9;  // bytes per second, where the catalog has no link
-  const double flops = device.bf16_flops.value_or(device.fp16_flops);
+  const DeviceSpec::KernelsOf own;
+  const DeviceSpec::KernelsOf& attained = device.kernels_of ? *device.kernels_of : own;
+  const double flops = device.bf16_flops.value_or(device.fp16_flops) * attained.flops_16_bit;
+  const auto narrow = [&](std::optional<double> rate) {
+    return rate ? *rate * attained.flops_8_bit : flops;
+  };
   const double link =
       device.nvlink_bytes_per_s.value_or(device.pcie_bytes_per_s.value_or(kPcieGen4));
-  const double data = device.ecc_in_band ? kDataBesideChecks : 1;
+  const double data = (device.ecc_in_band ? kDataBesideChecks : 1) * attained.bandwidth;
   return {.bytes = device.bandwidth_bytes_per_s * data * kPerMicrosecond,
           .flops_16_bit = flops * kPerMicrosecond,
-          .flops_fp8 = device.fp8_flops.value_or(flops) * kPerMicrosecond,
-          .flops_fp4 = device.fp4_flops.value_or(flops) * kPerMicrosecond,
-          .ops_int8 = device.int8_ops.value_or(flops) * kPerMicrosecond,
-          .link_bytes = link * kPerMicrosecond};
+          .flops_fp8 = narrow(device.fp8_flops) * kPerMicrosecond,
+          .flops_fp4 = narrow(device.fp4_flops) * kPerMicrosecond,
+          .ops_int8 = narrow(device.int8_ops) * kPerMicrosecond,
+          .link_bytes = link * attained.link * kPerMicrosecond,
+          .link_peers = device.nvlink_bytes_per_s ? static_cast<double>(device.link_peers) : 0,
+          .latency = attained.latency};
 }
 
 namespace ideal {
 
 double linear(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
-  return kStartUs + product_us(peaks, format_at(key, 0), point[0], point[1], point[2]);
+  return starts_us(peaks) + product_us(peaks, format_at(key, 0), point[0], point[1], point[2]);
 }
 
 double prefill_attention(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
@@ -164,7 +181,7 @@ double prefill_attention(const DevicePeaks& peaks, KernelKey key, KernelPoint po
   const double bytes =
       tokens * width * (4 * heads + 2 * kv_heads * activation_bytes(format_at(key, 4)));
   const double pairs = point[0] * pairs_of(point[1], 0, window_at(key, 3));
-  return kStartUs + bytes / peaks.bytes +
+  return starts_us(peaks) + bytes / peaks.bytes +
          4 * pairs * heads * width / flops(peaks, format_at(key, 5));
 }
 
@@ -175,7 +192,7 @@ double decode_attention(const DevicePeaks& peaks, KernelKey key, KernelPoint poi
   const double seen = std::min(point[1], window_at(key, 3));
   const double bytes =
       width * (2 * seen * kv_heads * activation_bytes(format_at(key, 4)) + 4 * heads);
-  return kStartUs +
+  return starts_us(peaks) +
          point[0] * (bytes / peaks.bytes + 4 * seen * heads * width / peaks.flops_16_bit);
 }
 
@@ -194,22 +211,22 @@ double experts(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const double weights = 3 * hidden * width;
   const double bytes =
       touched * weights * weight_bytes(format) + 2 * point[2] * hidden * 2 + routed * width * 4;
-  return 2 * kStartUs + bytes / peaks.bytes + 2 * routed * weights / flops(peaks, format);
+  return starts_us(peaks, 2) + bytes / peaks.bytes + 2 * routed * weights / flops(peaks, format);
 }
 
 double all_reduce(const DevicePeaks& peaks, KernelKey /*key*/, KernelPoint point) {
-  return kExchangeUs + 4 * point[1] * (point[0] - 1) / point[0] / peaks.link_bytes;
+  return exchange_us(peaks, point[0], 4 * point[1] * (point[0] - 1) / point[0]);
 }
 
 double nccl(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const bool sums_all = key[0] == static_cast<std::int64_t>(Collective::all_reduce);
   const double moved = (sums_all ? 4 : 2) * point[1] * (point[0] - 1) / point[0];
-  return kExchangeUs + moved / peaks.link_bytes;
+  return exchange_us(peaks, point[0], moved);
 }
 
 double latent_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const LatentSizes sizes = latent_sizes(key, 3);
-  return 10 * kStartUs +
+  return starts_us(peaks, 10) +
          latent_products_us(peaks, format_at(key, 0), sizes, point[0], point[1] * point[2]) +
          unfolded_us(peaks, format_at(key, 2), sizes, point[0], point[1], point[2]);
 }
@@ -217,25 +234,26 @@ double latent_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point
 double latent_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const LatentSizes sizes = latent_sizes(key, 3);
   const double pairs = point[1] * point[2];
-  return 10 * kStartUs + latent_products_us(peaks, format_at(key, 0), sizes, point[0], point[1]) +
+  return starts_us(peaks, 10) +
+         latent_products_us(peaks, format_at(key, 0), sizes, point[0], point[1]) +
          folded_us(peaks, format_at(key, 1), sizes, point[0], point[1], pairs, pairs);
 }
 
 double latent_kernel_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
-  return kStartUs +
+  return starts_us(peaks) +
          unfolded_us(peaks, KernelFormat::bf16, latent_sizes(key, 1), point[0], point[1], point[2]);
 }
 
 double latent_kernel_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const double pairs = point[1] * point[2];
-  return kStartUs + folded_us(peaks, format_at(key, 0), latent_sizes(key, 1), point[0], point[1],
-                              pairs, pairs);
+  return starts_us(peaks) + folded_us(peaks, format_at(key, 0), latent_sizes(key, 1), point[0],
+                                      point[1], pairs, pairs);
 }
 
 // Per head a product of the compressed rank and the head's 128 dimensions.
 double latent_bmm(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const LatentSizes sizes = latent_sizes(key, 1);
-  return kStartUs +
+  return starts_us(peaks) +
          point[0] * product_us(peaks, format_at(key, 0), point[1], sizes.kv_rank, sizes.nope);
 }
 
@@ -244,7 +262,8 @@ double sparse_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point
   const double tokens = point[1] * point[2];
   const double keys = point[1] * (point[2] + point[3]);
   const double pairs = point[1] * pairs_of(point[2], point[3], kPicked);
-  return 15 * kStartUs + latent_products_us(peaks, format_at(key, 1), sizes, point[0], tokens) +
+  return starts_us(peaks, 15) +
+         latent_products_us(peaks, format_at(key, 1), sizes, point[0], tokens) +
          folded_us(peaks, format_at(key, 2), sizes, point[0], tokens, pairs,
                    std::min(keys, pairs)) +
          indexer_us(peaks, key, point[1] * pairs_of(point[2], point[3], kNoWindow), keys);
@@ -253,7 +272,8 @@ double sparse_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint point
 double sparse_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const LatentSizes sizes{.hidden = size_at(key, 0)};
   const double seen = point[1] * std::min(point[2], kPicked);
-  return 15 * kStartUs + latent_products_us(peaks, format_at(key, 1), sizes, point[0], point[1]) +
+  return starts_us(peaks, 15) +
+         latent_products_us(peaks, format_at(key, 1), sizes, point[0], point[1]) +
          folded_us(peaks, format_at(key, 2), sizes, point[0], point[1], seen, seen) +
          indexer_us(peaks, key, point[1] * point[2], point[1] * point[2]);
 }
@@ -265,12 +285,12 @@ double recurrent_prefill(const DevicePeaks& peaks, KernelKey key, KernelPoint po
   const double values = size_at(key, 2) * size_at(key, 3);
   const double state = size_at(key, 1) * values;
   const double bytes = tokens * (2 * keys + values) * 2 * 4 + point[0] * state * 4;
-  return 2 * kStartUs + bytes / peaks.bytes + tokens * state * 6 / peaks.flops_16_bit;
+  return starts_us(peaks, 2) + bytes / peaks.bytes + tokens * state * 6 / peaks.flops_16_bit;
 }
 
 double recurrent_decode(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {
   const double state = size_at(key, 1) * size_at(key, 2) * size_at(key, 3);
-  return 2 * kStartUs + point[0] * 2 * 4 * state / peaks.bytes;
+  return starts_us(peaks, 2) + point[0] * 2 * 4 * state / peaks.bytes;
 }
 
 double index_scores(const DevicePeaks& peaks, const IndexShape& shape, const QueryRows& rows) {
@@ -279,7 +299,7 @@ double index_scores(const DevicePeaks& peaks, const IndexShape& shape, const Que
   const double pairs = rows.sequences * pairs_of(rows.tokens, rows.prefix, kNoWindow) / per_key;
   const auto products = static_cast<double>(shape.heads * shape.width);
   const double rate = shape.key_bytes >= 2 * shape.width ? peaks.flops_16_bit : peaks.flops_fp8;
-  return kStartUs + keys * static_cast<double>(shape.key_bytes) / peaks.bytes +
+  return starts_us(peaks) + keys * static_cast<double>(shape.key_bytes) / peaks.bytes +
          2 * pairs * products / rate;
 }
 
@@ -289,7 +309,7 @@ double index_scores(const DevicePeaks& peaks, const IndexShape& shape, const Que
 double hyper_connections(const DevicePeaks& peaks, std::int64_t streams, std::int64_t hidden,
                          double tokens) {
   const double rows = 2 * (3 * static_cast<double>(streams) + 2) - 4;
-  return 4 * kStartUs + 2 * rows * static_cast<double>(hidden) * tokens / peaks.bytes;
+  return starts_us(peaks, 4) + 2 * rows * static_cast<double>(hidden) * tokens / peaks.bytes;
 }
 
 double compressed_attention(const DevicePeaks& peaks, const CompressedShape& shape,
@@ -308,8 +328,8 @@ double compressed_attention(const DevicePeaks& peaks, const CompressedShape& sha
   }
   const LatentSizes sizes{.kv_rank = static_cast<double>(shape.width), .rope = 0};
   const KernelFormat kv = shape.kv == CacheFormat::fp8 ? KernelFormat::fp8 : KernelFormat::bf16;
-  return kStartUs + folded_us(peaks, kv, sizes, static_cast<double>(shape.heads), queries,
-                              rows.sequences * pairs, rows.sequences * keys);
+  return starts_us(peaks) + folded_us(peaks, kv, sizes, static_cast<double>(shape.heads), queries,
+                                      rows.sequences * pairs, rows.sequences * keys);
 }
 
 }  // namespace ideal

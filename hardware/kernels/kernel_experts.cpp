@@ -79,7 +79,7 @@ bool KernelLibrary::Tables::unpacks(KernelFormat format) const {
     case KernelFormat::fp8_block: return peaks.flops_fp8 <= peaks.flops_16_bit;
     case KernelFormat::nvfp4: return peaks.flops_fp4 <= peaks.flops_16_bit;
     case KernelFormat::int8_weights:
-    case KernelFormat::int4_weights: return engine == KernelEngine::sglang || sm != kHopper;
+    case KernelFormat::int4_weights: return engine == KernelEngine::sglang || file.sm() != kHopper;
     default: return false;
   }
 }

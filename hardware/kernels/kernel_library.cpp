@@ -29,13 +29,18 @@ double distance(const DeviceSpec& device, const KernelTables& file) {
   return generations * kPerGeneration + std::max(factor, -factor);
 }
 
-// Nullptr: neither the device nor another one of its architecture has tables.
+// The device's own, those of the one that its row names (kernels_of), or of the nearest one of its
+// architecture. Nullptr: none of them has tables.
 const EmbeddedFile* find_file(const DeviceSpec& device, std::span<const EmbeddedFile> files) {
   const EmbeddedFile* nearest = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const EmbeddedFile& file : files) {
     if (!file.name.ends_with(kSuffix)) continue;
     if (system_of(file) == device.id) return &file;
+    if (device.kernels_of) {
+      if (system_of(file) == device.kernels_of->device) nearest = &file;
+      continue;
+    }
     const KernelTables tables(file);
     if (tables.architecture() != device.architecture) continue;
     const double away = distance(device, tables);
@@ -127,8 +132,7 @@ KernelLibrary::Tables::Tables(const EmbeddedFile& embedded, const DeviceSpec& de
       stand_in(recurrent_stand_in(file, device, files)),
       engine(own),
       relative(file.device() != device.id),
-      peaks(peaks_for(file, device)),
-      sm(device.sm) {}
+      peaks(peaks_for(file, device)) {}
 
 const KernelSurface* KernelLibrary::Tables::find(const KernelTables& of, KernelClass kind) const {
   for (const KernelEngine candidate : engines_from(engine)) {
@@ -166,12 +170,15 @@ KernelLibrary::KernelLibrary(const DeviceSpec& device, KernelEngine engine,
                              std::span<const EmbeddedFile> files)
     : tables_(std::make_shared<const Tables>(file_for(device, files), device, engine, files)) {}
 
-bool KernelLibrary::has_generation_of(const DeviceSpec& device,
-                                      std::span<const EmbeddedFile> files) {
+bool KernelLibrary::is_near(const DeviceSpec& device, std::span<const EmbeddedFile> files) {
   const EmbeddedFile* file = find_file(device, files);
   if (file == nullptr || system_of(*file) == device.id) return file != nullptr;
-  return device.memory_model != MemoryModel::unified &&
-         KernelTables(*file).sm() / 10 == device.sm / 10;
+  return device.kernels_of.has_value() || (device.memory_model != MemoryModel::unified &&
+                                           KernelTables(*file).sm() / 10 == device.sm / 10);
+}
+
+bool KernelLibrary::has_any_for(const DeviceSpec& device, std::span<const EmbeddedFile> files) {
+  return find_file(device, files) != nullptr;
 }
 
 std::vector<std::string> KernelLibrary::systems(std::span<const EmbeddedFile> files) {

@@ -52,10 +52,10 @@ struct KernelTime {
 
 class KernelLibrary {
  public:
-  // Tables of `device`, or of its nearest relative: same architecture, then the closest compute
-  // capability, then the closest bandwidth. ConfigError, listing the systems that are present: no
-  // relative either. DataError with file:line from the constructor or from the first query of a
-  // class: damaged text.
+  // Tables of `device`, of the one that its row names (DeviceSpec::kernels_of), or of its nearest
+  // relative: same architecture, then the closest compute capability, then the closest bandwidth.
+  // ConfigError, listing the systems that are present: none of them has any. DataError with
+  // file:line from the constructor or from the first query of a class: damaged text.
   KernelLibrary(const DeviceSpec& device, KernelEngine engine,
                 std::span<const EmbeddedFile> files = kernel_files());
   // Copies share what has been parsed.
@@ -63,11 +63,14 @@ class KernelLibrary {
   // Catalog ids of the devices with tables, sorted.
   [[nodiscard]] static std::vector<std::string> systems(
       std::span<const EmbeddedFile> files = kernel_files());
-  // Whether this device has tables, or memory of its own and a relative of its generation (8.x,
-  // 9.x, ... of compute capability): what is scaled from farther away tells less than constants of
-  // any device (docs/kernels.md).
-  [[nodiscard]] static bool has_generation_of(const DeviceSpec& device,
-                                              std::span<const EmbeddedFile> files = kernel_files());
+  // Whether the constructor finds tables, of this device or another.
+  [[nodiscard]] static bool has_any_for(const DeviceSpec& device,
+                                        std::span<const EmbeddedFile> files = kernel_files());
+  // Whether this device has tables, names whose to take, or has memory of its own and a relative of
+  // its generation (8.x, 9.x, ... of compute capability): what is scaled from farther away tells
+  // less than constants of any device (docs/kernels.md).
+  [[nodiscard]] static bool is_near(const DeviceSpec& device,
+                                    std::span<const EmbeddedFile> files = kernel_files());
   // Catalog id of the device whose tables are used, and whether it is another one.
   [[nodiscard]] const std::string& system() const;
   [[nodiscard]] bool is_relative() const;

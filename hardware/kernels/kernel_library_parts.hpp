@@ -57,8 +57,7 @@ struct KernelLibrary::Tables {
   std::unique_ptr<const KernelTables> stand_in;  // null: `file` has all recurrent layers
   KernelEngine engine;
   bool relative = false;
-  DevicePeaks peaks;    // of the device that the library is for
-  std::int32_t sm = 0;  // its compute capability x 10
+  DevicePeaks peaks;  // of the device that the library is for
 };
 
 // All engines, the own one first.

@@ -120,8 +120,11 @@ void warn_of_system(const Resolved& resolved, const CostFacts& cost,
   warnings.insert(warnings.end(), resolved.warnings.begin(), resolved.warnings.end());
   if (cost.uncalibrated) {
     warnings.push_back(
-        fmt::format("uncalibrated: no measured constants for {} on {}; step times use {}",
-                    resolved.engine->cost_family, resolved.device.id, cost.calibration));
+        fmt::format("uncalibrated: no measured constants for {} on {}; step times use {}{}",
+                    resolved.engine->cost_family, resolved.device.id, cost.calibration,
+                    cost.level == "kernels" && resolved.device.kernels_of
+                        ? ", scaled by what kernels attain on each: an assumption"
+                        : ""));
   }
   if (cost.level == "spec") {
     warnings.emplace_back("step times are data-sheet limits, faster than any real engine");

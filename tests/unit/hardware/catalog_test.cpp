@@ -166,6 +166,33 @@ TEST_CASE("a device faster than any wafer is refused") {
         test::value_at("/devices/0/bandwidth_gb_per_s"));
 }
 
+TEST_CASE("a device names another one whose kernel times it takes") {
+  const auto own_device = [](const std::string& id, const std::string& taken) {
+    Catalog catalog = Catalog::embedded();
+    catalog.overlay_text("devices.json", R"({"devices": [{"id": ")" + id + R"(", "name": "Mine",
+        "vendor": "v", "architecture": "a", "memory_model": "discrete",
+        "memory_nominal_bytes": 80000000000, "memory_reported_bytes": 80000000000,
+        "bandwidth_gb_per_s": 3000, "tflops": {"fp16": 989}, "source": "test", "kernels_of":
+        {"device": ")" + taken + R"(", "bandwidth": 0.9, "flops_16_bit": 0.8, "flops_8_bit": 0.7,
+        "link": 0.6, "latency": 1.5, "source": "test"}}]})",
+                         "my.json");
+    return *catalog.device(id).kernels_of;
+  };
+  const DeviceSpec::KernelsOf taken = own_device("mine", "h200-sxm");
+  CHECK(taken.device == "h200-sxm");
+  CHECK(taken.bandwidth == 0.9);
+  CHECK(taken.flops_16_bit == 0.8);
+  CHECK(taken.flops_8_bit == 0.7);
+  CHECK(taken.link == 0.6);
+  CHECK(taken.latency == 1.5);
+  CHECK_THROWS_WITH(own_device("mine", "h200"),
+                    Catch::Contains("my.json: device mine: kernels_of/device: value h200: expected "
+                                    "a device with kernel times (a100-80, b200,"));
+  CHECK_THROWS_WITH(
+      own_device("b200", "h200-sxm"),
+      Catch::Contains("device b200: kernels_of: the device has kernel times of its own"));
+}
+
 TEST_CASE("a directory without catalog files is refused") {
   Catalog catalog;
   CHECK_THROWS_AS(catalog.overlay(std::filesystem::path(HEADROOM_SOURCE_DIR) / "cmake"),

@@ -53,6 +53,22 @@ TEST_CASE("an all-reduce over two nodes adds each device's share over its port")
   CHECK(one.token_ns == Approx(160 * 16384 * (2 * 15.0 / 16 / 450)).epsilon(1e-6));
 }
 
+TEST_CASE("without a switch a device has the links to its group alone") {
+  // MI300X: 448 GB/s over seven links; 2 x 1/2 over one of them, 2 x 3/4 over three, 2 x 7/8 over
+  // all.
+  const Catalog catalog = Catalog::embedded();
+  const auto token_ns = [&](std::int64_t tensor) {
+    ParallelOptions parallel;
+    parallel.sharding.tensor = tensor;
+    return in_time(communication_ticks(catalog.model("llama-3.1-70b"), catalog.device("mi300x"),
+                                       links(), parallel))
+        .token_ns;
+  };
+  CHECK(token_ns(2) == Approx(160 * 16384 * 1.0 / 64).epsilon(1e-6));
+  CHECK(token_ns(4) == Approx(160 * 16384 * 1.5 / 192).epsilon(1e-6));
+  CHECK(token_ns(8) == Approx(160 * 16384 * 1.75 / 448).epsilon(1e-6));
+}
+
 TEST_CASE("data ranks gather and scatter the tokens of all, once each per layer with experts") {
   // Qwen3-30B-A3B: 48 layers, all with experts, 2048 wide. Two collectives of 3 + 2 * 2 us; of each
   // token, whosever it is, 2 * 3/4 of 4096 bytes over 450 GB/s.

@@ -266,8 +266,9 @@ TEST_CASE("the library prices what it has kernels of, and says what it lacks") {
   CHECK(why(catalog.model("deepseek-r1"), "b200").empty());
   CHECK(why(quantised(catalog.model("llama-3.1-8b"), Dtype::q4_k_m), "h200-sxm") ==
         "no kernel times of attention weights in q4_k_m");
-  CHECK(why(catalog.model("llama-3.1-8b"), "mi300x") ==
-        "no kernel times of mi300x or of a relative");
+  CHECK(why(catalog.model("llama-3.1-8b"), "m2-ultra") ==
+        "no kernel times of m2-ultra or of a relative");
+  CHECK(why(catalog.model("llama-3.1-8b"), "mi300x").empty());  // its row names the H200
   CostRequest request;
   request.engine = "vllm";
   request.kernels = KernelEngine::vllm;
@@ -278,6 +279,8 @@ TEST_CASE("the library prices what it has kernels of, and says what it lacks") {
   const ModelSpec fitted = catalog.model("llama-2-7b");
   CHECK_FALSE(prefers_kernels(catalog, fitted, catalog.device("h100-sxm"), request));
   CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("gb10"), request));
+  CHECK(prefers_kernels(catalog, model, catalog.device("mi325x"), request));
+  CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("mi250x"), request));
   // One that was fitted on dense models does not price experts.
   request.mode = EngineMode::sync;
   CHECK_FALSE(prefers_kernels(catalog, model, catalog.device("a100-80"), request));
@@ -293,6 +296,37 @@ TEST_CASE("the library prices what it has kernels of, and says what it lacks") {
   CHECK(why(sparse, "a100-80") == "no kernel times of sparse attention on a100-80");
   CHECK_FALSE(prefers_kernels(catalog, sparse, catalog.device("a100-80"), request));
   CHECK(prefers_kernels(catalog, quantised(model, Dtype::fp8), catalog.device("b200"), request));
+}
+
+TEST_CASE("another vendor's kernels are said to be an assumption, with all that scaled them") {
+  const Catalog catalog = Catalog::embedded();
+  const ModelSpec model = catalog.model("llama-3.1-8b");
+  const auto choice_on = [&](const char* device) {
+    CostRequest request;
+    request.level = CostLevel::kernels;
+    request.engine = "vllm";
+    request.kernels = KernelEngine::vllm;
+    request.captured = {{1, 2, 4, 8}, 0};
+    request.roofline.limits = kLimits;
+    return make_step_cost(catalog, model, catalog.device(device), request);
+  };
+  const CostChoice taken = choice_on("mi300x");
+  CHECK(taken.calibration == "kernels of h200-sxm");
+  CHECK(taken.uncalibrated);
+  CHECK_THAT(taken.source, Catch::Contains("kernel times of h200-sxm, an assumption for mi300x") &&
+                               Catch::Contains("(bandwidth x0.88, 16 bit x0.64, 8 bit x0.67, link "
+                                               "x0.66), starts take 1.6 times as long"));
+  const CostChoice own = choice_on("h200-sxm");
+  CHECK_THAT(own.source, !Catch::Contains("assumption"));
+  // The small kernels of all layers take as long as they need to start.
+  StepPrice here;
+  StepPrice there;
+  taken.cost->price(decodes(1, 100), here);
+  own.cost->price(decodes(1, 100), there);
+  const auto small = [](const StepPrice& price) {
+    return static_cast<double>(price.base_terms[CostTerm::elementwise]);
+  };
+  CHECK(small(here) / small(there) == Approx(1.6));
 }
 
 }  // namespace headroom::kernel_cost_test

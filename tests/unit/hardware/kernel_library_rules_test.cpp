@@ -278,20 +278,61 @@ TEST_CASE("a device without tables takes those of its nearest relative, scaled")
 
 TEST_CASE("a relative of another generation or kind of memory is none to prefer") {
   const Catalog catalog = Catalog::embedded();
-  const auto has = [&](const char* id) {
-    return KernelLibrary::has_generation_of(catalog.device(id));
-  };
+  const auto has = [&](const char* id) { return KernelLibrary::is_near(catalog.device(id)); };
   CHECK(has("h100-sxm"));
   CHECK(has("h100-nvl"));
   CHECK(has("rtx3090"));
   CHECK_FALSE(has("thor-128"));  // 11.0, beside servers of 10.0 and 10.3
   CHECK_FALSE(has("gb10"));      // unified memory
-  CHECK_FALSE(has("mi300x"));
+  CHECK(has("mi300x"));          // its row names whose to take
+  CHECK_FALSE(has("mi250x"));
   CHECK_FALSE(has("t4"));
 }
 
+TEST_CASE("a device takes the kernels that its row names, scaled by what each attains") {
+  const KernelLibrary amd = library("mi300x");
+  const KernelLibrary h200 = library("h200-sxm");
+  CHECK(amd.system() == "h200-sxm");
+  CHECK(amd.is_relative());
+  CHECK(library("mi325x").system() == "h200-sxm");
+  CHECK(library("mi355x").system() == "b200");
+  // Decoding with long contexts is bound by bandwidth: 4800 / (5325 x 0.88).
+  const AttentionShape shape{.heads = 32, .kv_heads = 8, .head_dim = 128};
+  const KernelTime decode = amd.decode_attention(shape, 32, 16384);
+  CHECK(decode.fit == Fit::scaled_from_relative);
+  CHECK(decode.us / h200.decode_attention(shape, 32, 16384).us ==
+        Approx(4800 / (5325 * 0.88)).epsilon(0.02));
+  // Large products by arithmetic: 989.4 / (1307.4 x 0.64), in 8 bit 1978.9 / (2614.9 x 0.67).
+  const auto product = [&](ProductFormat format) {
+    return amd.linear(format, 16384, 8192, 8192).us / h200.linear(format, 16384, 8192, 8192).us;
+  };
+  CHECK(product(ProductFormat::bf16) == Approx(989.4 / (1307.4 * 0.64)).epsilon(0.03));
+  CHECK(product(ProductFormat::fp8) == Approx(1978.9 / (2614.9 * 0.67)).epsilon(0.03));
+  // The smallest by their start, 1.6 times as long; so are short exchanges.
+  CHECK(amd.linear(ProductFormat::bf16, 1, 64, 128).us /
+            h200.linear(ProductFormat::bf16, 1, 64, 128).us ==
+        Approx(1.6).epsilon(0.02));
+  CHECK(amd.all_reduce(8, 128, true).us / h200.all_reduce(8, 128, true).us ==
+        Approx(1.6).epsilon(0.02));
+  // Long ones by the link: 450 / (448 x 0.66), of which 3 of 7 lead to the others of four devices.
+  const auto exchange = [&](std::int64_t devices) {
+    return amd.all_reduce(devices, 5e8, true).us / h200.all_reduce(devices, 5e8, true).us;
+  };
+  CHECK(exchange(8) == Approx(450 / (448 * 0.66)).epsilon(0.02));
+  CHECK(exchange(4) == Approx(450 / (448 * 0.66) * 7 / 3).epsilon(0.02));
+}
+
+TEST_CASE("weights of 4 bits run as on the device whose kernels are taken") {
+  // Products in nvfp4: the MI300X, as the H200, has no units for them and unpacks; the MI355X has.
+  CHECK(library("mi300x").runs_marlin(ProductFormat::nvfp4, ProductKernel::fastest));
+  CHECK_FALSE(library("mi355x").runs_marlin(ProductFormat::nvfp4, ProductKernel::fastest));
+  CHECK_FALSE(library("mi300x").runs_marlin(ProductFormat::fp8, ProductKernel::fastest));
+  CHECK_FALSE(library("mi300x").runs_marlin(ProductFormat::int4_weights, ProductKernel::fastest));
+}
+
 TEST_CASE("a device without a relative is refused with what there is") {
-  CHECK_THROWS_WITH(library("mi300x"), Catch::Contains("mi300x") && Catch::Contains("cdna3") &&
+  CHECK_FALSE(KernelLibrary::has_any_for(Catalog::embedded().device("mi250x")));
+  CHECK_THROWS_WITH(library("mi250x"), Catch::Contains("mi250x") && Catch::Contains("cdna2") &&
                                            Catch::Contains("a100-80, b200, b300, gb200, h100-sxm"));
 }
 

@@ -92,4 +92,22 @@ TEST_CASE("without a measured run the range is over constants fitted elsewhere")
   CHECK(none.ranges.empty());
 }
 
+TEST_CASE("kernels taken from another vendor's device have the errors seen on the device alone") {
+  const Catalog catalog = Catalog::embedded();
+  // Six runs of DeepSeek-V3 on MI300X; of Llama-3.1-8B none, so those of all models.
+  const ExpectedError same =
+      demo({"model=deepseek-v3", "device=mi300x", "engine.tensor_parallel_size=8"}, catalog)
+          .expected_error;
+  CHECK(same.situation == "same model");
+  CHECK(same.runs == 6);
+  CHECK(range_of(same, "mean_tpot_ms").high > range_of(same, "mean_tpot_ms").low);
+  const ExpectedError other = demo({"device=mi300x"}, catalog).expected_error;
+  CHECK(other.situation == "other model");
+  CHECK(other.runs == 37);
+  // No run of an MI355X is known, and what runs on a B200 showed does not hold there.
+  const ExpectedError none = demo({"device=mi355x"}, catalog).expected_error;
+  CHECK(none.situation == "uncalibrated");
+  CHECK(none.ranges.empty());
+}
+
 }  // namespace headroom::expected_error_test
