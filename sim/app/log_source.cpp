@@ -170,6 +170,21 @@ std::optional<FromResult> arguments_of_log(const LogSource& source, const Engine
   return std::move(printed->result);
 }
 
+std::optional<EngineSection> options_of_log(const LogSource& source, const Engine& engine,
+                                            std::vector<std::string>& notes) {
+  try {
+    const std::optional<FromResult> given = arguments_of_log(source, engine);
+    if (!given) return std::nullopt;
+    JsonDocument document{source.name, Json::object(), {}};
+    document.root["engine"] = given->scenario.at("engine");
+    for (const char* key : {"model", "device"}) document.root[key] = "unknown";
+    return load_scenario({document, ""}, source.name, {}).engine;
+  } catch (const UserError& error) {
+    notes.push_back(fmt::format("the arguments of the log are left out: {}", error.what()));
+    return std::nullopt;
+  }
+}
+
 std::string device_of_log(const StartedLog& log, const Catalog& catalog,
                           std::vector<std::string>& notes) {
   if (log.has_several_boards) return {};

@@ -39,4 +39,9 @@ void add_logged_options(const StartedLog& log, JsonDocument& document,
 [[nodiscard]] std::optional<FromResult> arguments_of_log(const LogSource& source,
                                                          const Engine& engine);
 
+// The same as options of the engine; nothing, with a note, where they make no sense together.
+[[nodiscard]] std::optional<EngineSection> options_of_log(const LogSource& source,
+                                                          const Engine& engine,
+                                                          std::vector<std::string>& notes);
+
 }  // namespace headroom

@@ -71,6 +71,8 @@ class SystemOfLog {
     find_device();
     s_.environment.name = query_.environment;
     EngineSection& e = s_.engine;
+    if (query_.arguments) e = *query_.arguments;
+    if (log_.quantization) e.quantization.clear();  // below, by what the checkpoint is
     e.name = log_.engine->name;
     if (log_.version) {
       e.version = log_.version->value;

@@ -16,6 +16,8 @@ struct LogAuditQuery {
   std::string model;   // empty: the log's
   std::string device;  // empty: guessed from the total memory in the log
   std::string environment = "native";
+  // Options that the log prints as arguments; what else it says goes before them.
+  std::optional<EngineSection> arguments;
 };
 
 struct LogAudit {

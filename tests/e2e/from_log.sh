@@ -90,6 +90,10 @@ from_says tgi.log '"name": "tgi"' '"tensor_parallel_size": 2' '"max_total_tokens
 "$HEADROOM" ask sglang.log --device h100-sxm | grep -q '^system  *qwen3-8b on 2 x h100-sxm' ||
   fail 'ask reads no log'
 
+# What is audited has the arguments of its log: eager mode captures no graphs.
+"$HEADROOM" audit vllm.log --model qwen3-8b --device h100-sxm >answer.txt
+grep -q '^graphs  *-  *0\.00 ' answer.txt || fail "graphs in eager mode: $(cat answer.txt)"
+
 # TGI's pool beside the modelled one; a log of it without is none that audit explains.
 expect_error 'a log of Text Generation Inference without figures' "$HEADROOM" audit tgi.log
 echo '2025-06-12T09:00:30Z INFO text_generation_router: Setting max batch total tokens to 211000' \

@@ -251,7 +251,7 @@ sed 1d started.log | "$HEADROOM" audit - --model qwen3-8b --device l40s >started
 has started.txt 'qwen3-8b on l40s'
 expect_error 'unknown model' "$HEADROOM" audit started.log --model qwen99 --device l40s
 head -1 started.log >settings.log
-expect_error 'about memory were looked for' "$HEADROOM" audit settings.log
+expect_error 'a log of SGLang without figures of its memory' "$HEADROOM" audit settings.log
 printf '(EngineCore_DP0 pid=1) INFO [gpu_worker.py:456] Available KV cache memory: 17.36 GiB\n' |
   "$HEADROOM" audit - >started.txt # of vLLM, without the model
 has started.txt 'NO SHORTAGE: '

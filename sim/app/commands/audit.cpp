@@ -16,6 +16,7 @@
 #include "sim/app/engine_source.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/app/list.hpp"
+#include "sim/app/log_source.hpp"
 #include "sim/app/next_step.hpp"
 #include "sim/app/shared_source.hpp"
 #include "sim/app/started_source.hpp"
@@ -169,6 +170,17 @@ std::string shown(const StartedAnswer& answer, bool json) {
   return json ? started_json(answer) : started_text(answer);
 }
 
+// With what the log prints of its arguments.
+LogAudit audit_with_arguments(const StartupLog& log, const std::string& text, LogAuditQuery query,
+                              const Catalog& catalog) {
+  std::vector<std::string> notes;
+  const std::string release = log.version ? log.version->value : std::string();
+  query.arguments = options_of_log({text, log.name, {}, release}, *log.engine, notes);
+  LogAudit found = audit_log(log, query, catalog);
+  found.assumptions.insert(found.assumptions.end(), notes.begin(), notes.end());
+  return found;
+}
+
 // A log without a message that memory ran out: whole, or without the model or the device.
 std::string started_audit(const AuditArguments& arguments, const std::string& text,
                           const LogAuditQuery& query, const Catalog& catalog) {
@@ -193,7 +205,7 @@ std::string started_audit(const AuditArguments& arguments, const std::string& te
         fmt::format("lines of {} about memory were looked for, too", started_titles()));
   }
   try {
-    const LogAudit found = audit_log(*log, query, catalog);
+    const LogAudit found = audit_with_arguments(*log, text, query, catalog);
     if (arguments.json) return log_audit_json(found, nullptr);
     const std::string bars = log->failure ? "" : started_bars(started_answer(found)) + "\n";
     return bars + log_audit_text(found);
@@ -216,7 +228,7 @@ std::string log_audit(const AuditArguments& arguments, const std::string& text,
   const std::string& name = arguments.target;
   const std::vector<std::string> devices = devices_of(*failure, catalog);
   try {
-    const LogAudit found = audit_log(read_startup_log(in, name), query, catalog);
+    const LogAudit found = audit_with_arguments(read_startup_log(in, name), text, query, catalog);
     if (arguments.json) return log_audit_json(found, &*failure);
     return memory_failure_text(*failure, name, devices) + "\n" + log_audit_text(found);
   } catch (const ConfigError&) {
