@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <span>
 
 #include "hardware/catalog_rows.hpp"
@@ -212,6 +213,10 @@ ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overr
 const DeviceSpec& Catalog::device(std::string_view name) const {
   const auto exact = devices_.find(name);
   if (exact != devices_.end()) return exact->second;
+  std::string id(name);  // "M4-Max" is m4-max, where "M4 Max" may be any of them
+  std::ranges::transform(id, id.begin(), [](unsigned char c) { return std::tolower(c); });
+  const auto written = devices_.find(id);
+  if (written != devices_.end()) return written->second;
   const std::vector<std::string> called = devices_called(name, devices_);
   if (called.size() == 1) return devices_.find(called.front())->second;
   if (called.empty()) {

@@ -190,7 +190,12 @@ bool starts_server(Words words) {
 // keys and tokens.
 std::string other_note(Words words) {
   if (!starts_server(words)) {
-    return fmt::format("another command in the text is ignored: {} ...", words.front());
+    constexpr std::size_t kMostShown = 60;
+    const std::string& first = words.front();
+    return fmt::format("another command in the text is ignored: {} ...",
+                       first.size() > kMostShown
+                           ? "a word of " + std::to_string(first.size()) + " characters"
+                           : first);
   }
   constexpr std::size_t kFewWords = 3;
   std::string begins;

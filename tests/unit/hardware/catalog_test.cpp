@@ -274,6 +274,12 @@ TEST_CASE("a count of devices stands in front of their name, with or without spa
   }
 }
 
+TEST_CASE("an id is found in any case, also where the name may be of several") {
+  const Catalog catalog = Catalog::embedded();
+  CHECK(catalog.device("M4-Max").id == "m4-max");
+  CHECK(catalog.device("H100-SXM").id == "h100-sxm");
+}
+
 TEST_CASE("a name of several devices or models is refused with all of them") {
   const Catalog catalog = Catalog::embedded();
   const auto problem = [](const auto& find) {

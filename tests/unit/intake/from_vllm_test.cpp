@@ -331,6 +331,8 @@ TEST_CASE("of several servers in one text the first is read, and the others are 
   CHECK(any_contains(result.notes, "vllm serve c/d ..."));
   CHECK(any_contains(result.notes, "another command in the text is ignored: nvidia-smi ..."));
   CHECK_FALSE(any_contains(result.notes, "secret"));
+  const FromResult pasted = from("vllm serve a/b\n" + std::string(300'000, '['));
+  CHECK(any_contains(pasted.notes, "is ignored: a word of 300000 characters ..."));
 }
 
 TEST_CASE("a command that starts no engine is refused with those that are understood") {
