@@ -14,6 +14,7 @@
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/kernel/text_file.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/scenario/yaml.hpp"
 
 namespace headroom {
