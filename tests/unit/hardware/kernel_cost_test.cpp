@@ -138,7 +138,7 @@ TEST_CASE("a delta rule is launched in pieces over prompts alone, a scan of Mamb
 
 TEST_CASE("no captured graph holds a delta rule over prompts") {
   for (const char* engine : {"vllm", "sglang"}) {  // SGLang's row has more launches outside graphs
-    const BetweenKernels& between = *Catalog::embedded().between_kernels(engine);
+    const BetweenKernels between = *Catalog::embedded().between_kernels(engine);
     const System captured{.model = "qwen3.5-9b", .tensor = 1, .captured = {{1, 2, 8, 256}, 256}};
     const KernelCost cost = cost_of(captured, between);
     const StepPrice step = price(cost, prompt(100));
