@@ -29,18 +29,23 @@ double distance(const DeviceSpec& device, const KernelTables& file) {
   return generations * kPerGeneration + std::max(factor, -factor);
 }
 
+// Nullptr: `system` has no tables.
+const EmbeddedFile* file_of(std::string_view system, std::span<const EmbeddedFile> files) {
+  const auto found = std::ranges::find_if(files, [&](const EmbeddedFile& file) {
+    return file.name.ends_with(kSuffix) && system_of(file) == system;
+  });
+  return found == files.end() ? nullptr : &*found;
+}
+
 // The device's own, those of the one that its row names (kernels_of), or of the nearest one of its
 // architecture. Nullptr: none of them has tables.
 const EmbeddedFile* find_file(const DeviceSpec& device, std::span<const EmbeddedFile> files) {
+  if (const EmbeddedFile* own = file_of(device.id, files)) return own;
+  if (device.kernels_of) return file_of(device.kernels_of->device, files);
   const EmbeddedFile* nearest = nullptr;
   double least = std::numeric_limits<double>::infinity();
   for (const EmbeddedFile& file : files) {
     if (!file.name.ends_with(kSuffix)) continue;
-    if (system_of(file) == device.id) return &file;
-    if (device.kernels_of) {
-      if (system_of(file) == device.kernels_of->device) nearest = &file;
-      continue;
-    }
     const KernelTables tables(file);
     if (tables.architecture() != device.architecture) continue;
     const double away = distance(device, tables);
