@@ -135,8 +135,7 @@ const Page = (() => {
 
   // Points of the curve come one by one; those that are known stand at once.
   async function curve(key, document) {
-    const {metrics: now} = shown[key].summary;
-    const loads = Scenarios.loadsAround(state.traffic, now.request_throughput || 0);
+    const loads = loadsOf(key);
     const wanted = loads.map((load) => JSON.stringify(Scenarios.atLoad(document, load)));
     const collect = () => {
       shown[key].points = wanted.map((text) => points.get(text)).filter(Boolean);
@@ -166,9 +165,15 @@ const Page = (() => {
     }
   }
 
+  // The loads of a side's curve; a trace has one load alone.
+  function loadsOf(key) {
+    return state.trace ? []
+      : Scenarios.loadsAround(state.traffic, shown[key].summary?.metrics.request_throughput || 0);
+  }
+
   async function documents() {
     return Promise.all(keys().map(async (key) => ({
-      name: keys().length > 1 ? `playground-${key}` : 'playground',
+      name: keys().length > 1 ? `playground-${key}` : 'playground', loads: loadsOf(key),
       ...await Simulator.call({do: 'scenario', ...asked(await documentOf(key))})})));
   }
 

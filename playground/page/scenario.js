@@ -93,5 +93,14 @@ const Scenarios = (() => {
     return [...new Set(loads.map((load) => Math.max(1, Math.round(load))))];
   }
 
-  return {TARGETS, system, whole, atLoad, loadsAround, configPath};
+  // A file for `headroom sweep`: what `json` says, a scenario as the simulator writes it, at these
+  // loads.
+  function study(name, json, loads) {
+    const base = JSON.parse(json);
+    const path = base.workload.closed_loop ? 'workload.closed_loop.users'
+      : 'workload.arrivals.request_rate';
+    return `${JSON.stringify({name, base, vary: [{path, values: loads}]}, null, 2)}\n`;
+  }
+
+  return {TARGETS, system, whole, atLoad, loadsAround, configPath, study};
 })();

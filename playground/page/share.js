@@ -57,13 +57,22 @@ const Share = (() => {
     return new Promise((resolve) => { canvas.toBlob(resolve, 'image/png'); });
   }
 
-  // `documents()`: [{name, json, command, no_flags}...], one for each side.
+  const saveJson = (name, text) => save(name, new Blob([text], {type: 'application/json'}));
+
+  // `documents()`: [{name, loads, json, command, no_flags}...], one for each side.
   function show(place, written, documents) {
     const scenario = element('button', {type: 'button', onclick: async () => {
-      for (const one of await documents()) {
-        save(`${one.name}.json`, new Blob([one.json], {type: 'application/json'}));
-      }
+      for (const one of await documents()) saveJson(`${one.name}.json`, one.json);
     }}, 'Scenario');
+    const study = element('button', {type: 'button', onclick: async () => {
+      const all = await documents();
+      for (const {name, json, loads} of all.filter((one) => one.loads.length)) {
+        saveJson(`${name}-study.json`, Scenarios.study(`${name}-study`, json, loads));
+      }
+      written.replaceChildren(element('p', {class: 'note'}, all.every((one) => one.loads.length)
+        ? `The curve as a study: headroom sweep ${all[0].name}-study.json`
+        : 'A trace is one load: there is no curve to save.'));
+    }}, 'Study');
     const command = element('button', {type: 'button', onclick: async () => {
       const all = await documents();
       written.replaceChildren(...all.map((one) => element('pre', {},
@@ -73,8 +82,8 @@ const Share = (() => {
     }}, 'Serve command');
     const picture = element('button', {type: 'button', onclick: async () =>
       save('headroom.png', await png())}, 'PNG');
-    place.replaceChildren(Clipboard.button('Copy link', () => location.href), scenario, command,
-      picture);
+    place.replaceChildren(Clipboard.button('Copy link', () => location.href), scenario, study,
+      command, picture);
   }
 
   return {show, png};

@@ -46,6 +46,14 @@ std::int64_t unix_s() {
       .count();
 }
 
+// Only with a playground the page shows the way to it.
+std::string live_page(bool has_playground) {
+  std::string page(live_files().front().content);
+  constexpr std::string_view kHidden = "<p hidden>";
+  if (has_playground) page.replace(page.find(kHidden), kHidden.size(), "<p>");
+  return page;
+}
+
 }  // namespace
 
 Endpoints::Endpoints(EndpointOptions options, Emulator& emulator, ServeClock& clock)
@@ -53,7 +61,8 @@ Endpoints::Endpoints(EndpointOptions options, Emulator& emulator, ServeClock& cl
       emulator_(emulator),
       clock_(clock),
       completions_(emulator, clock),
-      created_s_(unix_s()) {
+      created_s_(unix_s()),
+      live_page_(live_page(!options_.ui.empty())) {
   if (options_.sleep_mode) sleep_.emplace(*options_.sleep_mode, emulator, clock, completions_);
 }
 
@@ -141,7 +150,7 @@ void Endpoints::show(const HttpAsk& ask, HttpReply& reply) {
     return reply.send(kStatusOk, kJsonType, tokens_json(ids, limits.max_model_len));
   }
   if (ask.path == "/") {
-    return reply.send(kStatusOk, kPageType, live_files().front().content, kPageRules);
+    return reply.send(kStatusOk, kPageType, live_page_, kPageRules);
   }
   if (ask.path == "/v1/models") {
     return reply.send(kStatusOk, kJsonType,

@@ -58,6 +58,7 @@ class Endpoints {
   OpenCompletions completions_;
   std::optional<SleepEndpoints> sleep_;
   std::int64_t created_s_;
+  std::string live_page_;  // at /
   bool is_ready_ = true;
 };
 

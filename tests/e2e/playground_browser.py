@@ -238,7 +238,8 @@ def check_advice(page):
 
 
 def check_export(page, downloads):
-    for label, name in (("Scenario", "playground.json"), ("PNG", "headroom.png")):
+    for label, name in (("Scenario", "playground.json"), ("Study", "playground-study.json"),
+                        ("PNG", "headroom.png")):
         page.script("[...document.querySelectorAll('#share button')].find((one) => "
                     "one.textContent === arguments[0]).click();", label)
         end = time.monotonic() + PATIENCE_S
