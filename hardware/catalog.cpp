@@ -45,6 +45,29 @@ std::vector<std::string> longer_names(std::string_view name,
   return found;
 }
 
+// The known name that stands in `name`, as that of the base model does in a fine-tune's; of several
+// the one that ends last. A number of `name` is never cut.
+std::string name_within(std::string_view name, const std::vector<std::string>& known) {
+  constexpr std::size_t kShortest = 5;  // letters
+  const std::string text = plain_letters(name.substr(name.find_last_of('/') + 1));
+  const auto is_digit = [&text](std::size_t at) {
+    return at < text.size() && text[at] >= '0' && text[at] <= '9';
+  };
+  std::string found;
+  std::size_t found_end = 0;
+  for (const std::string& one : known) {
+    const std::string part = plain_letters(one);
+    const std::size_t at = text.rfind(part);
+    if (part.size() < kShortest || at == std::string::npos) continue;
+    const std::size_t end = at + part.size();
+    if (is_digit(end) || (at > 0 && is_digit(at) && is_digit(at - 1))) continue;
+    if (end < found_end || (end == found_end && one.size() < found.size())) continue;
+    found = one;
+    found_end = end;
+  }
+  return found;
+}
+
 void check_kernels_of(const DeviceSpec& device, const std::string& shown_as) {
   if (!device.kernels_of) return;
   const std::vector<std::string> measured = KernelLibrary::systems();
@@ -86,6 +109,7 @@ ConfigError unknown_name(std::string_view name, std::string_view kind,
       list = fmt::format("it may be each of {}{}", comma_list(longer), cut ? ", ..." : "");
     }
   }
+  if (list.empty() && nearest.empty()) nearest = name_within(name, known);
   if (list.empty() && nearest.empty()) list = fmt::format("see: headroom list {}s", kind);
   return ConfigError(Complaint{.kind = ErrorKind::unknown,
                                .problem = fmt::format("unknown {} '{}'", kind, name),

@@ -78,6 +78,19 @@ TEST_CASE("an unknown id names the nearest one") {
   CHECK_THAT(device("abacus").complaint.context, Catch::Contains("headroom list devices"));
 }
 
+TEST_CASE("an unknown fine-tune names its base model") {
+  const Catalog catalog = Catalog::embedded();
+  const auto nearest = [&](const char* name) {
+    return test::about([&] { static_cast<void>(catalog.model(name)); }).complaint.nearest;
+  };
+  CHECK(nearest("someone/My-Llama-3.1-8B-Legal-v2") == "llama-3.1-8b");
+  CHECK(nearest("someone/wizard-2.9-llama3-8b") == "llama-3-8b");
+  CHECK(nearest("someone/DeepSeek-R1-Style-Qwen3-8B-Law") == "qwen3-8b");  // the later name
+  CHECK(nearest("someone/Qwen2.5-14B-Coder-Mix") == "qwen2.5-14b");
+  CHECK(nearest("someone/Qwen3-320B-Mix").empty());  // not qwen3-32b
+  CHECK(nearest("someone/Mystery-9B").empty());
+}
+
 TEST_CASE("a Mac is named by its chip and its memory") {
   const Catalog catalog = Catalog::embedded();
   for (const auto& [name, id] :
