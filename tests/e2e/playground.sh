@@ -103,4 +103,4 @@ $python -c 'import selenium' 2>/dev/null ||
   { echo 'page not looked at: no python3-selenium'; exit 0; }
 $python "$here/playground_browser.py" "$playground"
 "$HEADROOM" sweep downloads/playground-study.json -o study >swept || fail "$(tail -n 5 swept)"
-grep -q '11 of 11' swept || fail "the study of the page: $(tail -n 5 swept)"
+grep -q '11 runs of 11 points' swept || fail "the study of the page: $(tail -n 5 swept)"
