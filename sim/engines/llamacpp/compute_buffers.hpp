@@ -10,6 +10,9 @@ inline constexpr EngineVersion kLlamacppFlash{0, 6325};
 
 [[nodiscard]] bool llamacpp_flash_attention(const LlamacppBudgetOptions& options);
 
+// Masks for flash attention in 16 bits from the start, not in 32 that the device converts.
+[[nodiscard]] bool llamacpp_half_masks(const LlamacppBudgetOptions& options);
+
 // A cache of windows of its own exists only beside one of full layers.
 [[nodiscard]] bool llamacpp_window_cache(const ModelSpec& model);
 
