@@ -428,7 +428,8 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
     split.host_kv = cache_bytes(model, options, 0, model.order.size());
     split.device_kv = 0;
   }
-  split.host_compute = llamacpp_host_inputs(model, options);
+  const std::int64_t input_copies = llamacpp_input_copies(inputs, start == 0 && output, options);
+  split.host_compute = llamacpp_host_inputs(model, options, input_copies);
   const LlamacppProjector projector = llamacpp_projector(model);
   const bool copies = gpu_layers > 0 && copies_weights(inputs.device, options.ubatch_size);
   if (gpu_layers > 0) {
@@ -439,7 +440,8 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
                               .last = range.last,
                               .output = output && last,
                               .copies_head = last && !output && copies_weights(inputs.device, rows),
-                              .copies_layers = copies && stage == 0});
+                              .copies_layers = copies && stage == 0,
+                              .input_copies = input_copies});
     if (stage == 0) split.device_compute += projector.device;
   }
   if (!copies && (start > 0 || !output)) {

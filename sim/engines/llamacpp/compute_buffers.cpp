@@ -56,12 +56,20 @@ std::int64_t llamacpp_output_rows(const ModelSpec& model, const LlamacppBudgetOp
   return std::min<std::int64_t>(options.ubatch_size, llamacpp_cells(model, options).slots);
 }
 
-ByteCount llamacpp_host_inputs(const ModelSpec& model, const LlamacppBudgetOptions& options) {
+std::int64_t llamacpp_input_copies(const BudgetInputs& inputs, bool all_on_devices,
+                                   const LlamacppBudgetOptions& options) {
+  constexpr std::int64_t kMaxCopies = 4;
+  const bool parallel = inputs.sharding.pipeline > 1 && all_on_devices && !options.no_kv_offload;
+  return parallel ? kMaxCopies : 1;
+}
+
+ByteCount llamacpp_host_inputs(const ModelSpec& model, const LlamacppBudgetOptions& options,
+                               std::int64_t input_copies) {
   constexpr std::int64_t kFloatBytes = 4;
   const std::int64_t copies = options.version >= kCopiesEmbeddings ? 2 : 1;
-  return options.ubatch_size *
-         (copies * model.hidden * kFloatBytes +
-          masked_cells(model, options) * (llamacpp_half_masks(options) ? 2 : kFloatBytes));
+  return options.ubatch_size * (copies * model.hidden * kFloatBytes +
+                                input_copies * masked_cells(model, options) *
+                                    (llamacpp_half_masks(options) ? 2 : kFloatBytes));
 }
 
 LlamacppProjector llamacpp_projector(const ModelSpec& model) {

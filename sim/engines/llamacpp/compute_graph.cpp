@@ -67,17 +67,24 @@ class GraphBuilder {
   };
 
   // Copies of the inputs stand in front, in the order in which layers read them.
+  Tensor input(ByteCount bytes) {
+    const Tensor first = graph_.add({}, bytes);
+    for (std::int64_t i = 1; i < part_.input_copies; ++i) graph_.keep(graph_.add({}, bytes));
+    if (part_.input_copies > 1) graph_.keep(first);
+    return first;
+  }
+
   void add_inputs(const LlamacppCells& cells) {
-    hidden_ = graph_.add({}, tokens_ * model_.hidden * kFloat);
-    positions_ = graph_.add({}, tokens_ * 4);
+    hidden_ = input(tokens_ * model_.hidden * kFloat);
+    positions_ = input(tokens_ * 4);
     const bool by_rows = options_.version >= kStoresByRows;
-    key_rows_ = graph_.add({}, by_rows ? tokens_ * 8 : 0);
-    value_rows_ = graph_.add({}, by_rows ? tokens_ * 8 : 0);
+    key_rows_ = input(by_rows ? tokens_ * 8 : 0);
+    value_rows_ = input(by_rows ? tokens_ * 8 : 0);
     for (std::size_t i = part_.copies_layers ? 0 : part_.first; i < part_.last; ++i) {
       const LayerKind& kind = model_.layer(i);
       if (kind.attention) add_mask(*kind.attention, cells);
     }
-    output_rows_ = graph_.add({}, rows_ * 4);
+    output_rows_ = input(rows_ * 4);
   }
 
   [[nodiscard]] TokenCount window_of(const AttentionSpec& attention) const {
@@ -93,7 +100,7 @@ class GraphBuilder {
     // After layers on the host the mask comes in the format that their attention reads.
     const bool half =
         flash_ && (llamacpp_half_masks(options_) || (part_.first > 0 && !part_.copies_layers));
-    mask.input = graph_.add({}, mask.cells * tokens_ * (half ? 2 : kFloat));
+    mask.input = input(mask.cells * tokens_ * (half ? 2 : kFloat));
     if (half || !flash_) mask.half = mask.input;
     masks_.push_back(mask);
   }

@@ -3,6 +3,7 @@
 // of a device (src/llama-graph.cpp, src/models, ggml/src/ggml-backend.cpp).
 
 #include <cstddef>
+#include <cstdint>
 
 #include "sim/engines/llamacpp/budget.hpp"
 
@@ -16,6 +17,8 @@ struct GraphPart {
   // Layers on the host whose products run on the device, which copies their matrices and caches:
   // those before `first`.
   bool copies_layers = false;
+  // Copies of each input, which stay: several where devices work on micro batches at once.
+  std::int64_t input_copies = 1;
 };
 
 // Bytes of the device's compute buffer. Exact for dense layers of attention, as logged for a dozen

@@ -79,6 +79,19 @@ TEST_CASE("compute buffers of llama.cpp have the size that start-up logs print")
   CHECK(buffer(llama31_8b(), 8192, 2824, Flash::off) == logged(560.0));
 }
 
+TEST_CASE("devices of llama.cpp that share the layers have four copies of each input") {
+  // Llama-3-8B at 8192 cells on two RTX 4090 (b2824): 640.01 and 640.02 MiB, the host 72.02; on one
+  // 560.00 and 24.01.
+  BudgetInputs inputs = inputs_of(llama31_8b(), 24);
+  LlamacppBudgetOptions options{.version = {0, 2824}, .ctx_size = 8192, .parallel = 1};
+  inputs.sharding.pipeline = 2;
+  CHECK(mib(llamacpp_split(inputs, options, 33, 0).device_compute) == Approx(640).margin(0.05));
+  CHECK(mib(llamacpp_split(inputs, options, 33, 1).device_compute) == Approx(640).margin(0.05));
+  CHECK(mib(llamacpp_split(inputs, options, 33, 0).host_compute) == Approx(72).margin(0.05));
+  inputs.sharding.pipeline = 1;
+  CHECK(mib(llamacpp_split(inputs, options, 33).device_compute) == Approx(560).margin(0.05));
+}
+
 TEST_CASE("Ollama puts as many layers on the device as its own estimate says") {
   // Llama-3.1-70B in q4_k_m, 32768 tokens, an A40 with 45,217 MiB free: 64 of 81 layers (0.11.10).
   BudgetInputs inputs = inputs_of(
