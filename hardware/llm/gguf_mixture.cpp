@@ -120,8 +120,7 @@ std::optional<StoredWeights> gguf_mixture(const ModelSpec& model, Dtype dtype) {
   if (dtype != Dtype::q4_0 && dtype != Dtype::q4_k_m && dtype != Dtype::q5_k_m) {
     return std::nullopt;
   }
-  if (model.vision || model.extra_embedding_params > 0 || model.embedding_width > 0 ||
-      model.position_rows > 0) {
+  if (model.extra_embedding_params > 0 || model.embedding_width > 0 || model.position_rows > 0) {
     return std::nullopt;
   }
   const bool plain = std::ranges::all_of(model.kinds, [](const LayerKind& kind) {

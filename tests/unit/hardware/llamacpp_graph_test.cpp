@@ -117,4 +117,15 @@ TEST_CASE("a q4_k_m file has the bytes that start-up logs print") {
   CHECK(mib(split.device_weights) == logged(4403.49));
 }
 
+TEST_CASE("a tower leaves the types of a q4_k_m file's other matrices as they are") {
+  const ModelSpec text = quantised(llama31_8b(), Dtype::q4_k_m);
+  ModelSpec seeing = llama31_8b();
+  seeing.vision.emplace();
+  seeing.vision->params = 400'000'000;
+  seeing = quantised(seeing, Dtype::q4_k_m);
+  const ByteCount tower = model_parts(seeing).bytes_of(ModelPart::vision);
+  CHECK(tower > 0);
+  CHECK(checkpoint_bytes(seeing) - tower == checkpoint_bytes(text));
+}
+
 }  // namespace headroom::llamacpp_graph_test
