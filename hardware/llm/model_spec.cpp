@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hardware/llm/gguf_mixture.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/errors.hpp"
 
@@ -220,6 +221,7 @@ ModelSpec quantised(ModelSpec model, Dtype dtype) {
   if (dtype == Dtype::nvfp4) keep_mixers(model);
   if (gguf) {  // a GGUF file holds nothing in 16 bit but vectors
     model.embedding_format = model.head_format = format_of(dtype);
+    model.stored = gguf_mixture(model, dtype);
   }
   return model;
 }

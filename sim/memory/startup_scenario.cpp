@@ -55,7 +55,7 @@ constexpr std::array kBoards{
     KnownBoard{"RTX 4060 Ti", "rtx4060ti-16"},
     KnownBoard{"RTX 4080", "rtx4080"},
     KnownBoard{"RTX 4090", "rtx4090"},
-    KnownBoard{"RTX 5070 Ti", ""},
+    KnownBoard{"RTX 5070 Ti", "rtx5070ti"},
     KnownBoard{"RTX 5070", "rtx5070"},
     KnownBoard{"RTX 5080", "rtx5080"},
     KnownBoard{"RTX 5090", "rtx5090"},
@@ -65,6 +65,12 @@ constexpr std::array kBoards{
     KnownBoard{"RX 9070 XT", "rx9070xt"},
     KnownBoard{"RTX PRO 6000", "rtxpro6000-server"},
     KnownBoard{"Tesla T4", "t4"},
+    KnownBoard{"V100-SXM2-32GB", "v100-32"},
+    KnownBoard{"V100 (32 GB", "v100-32"},
+    KnownBoard{"Quadro RTX 6000", "quadro-rtx6000"},
+    KnownBoard{"R9700", "r9700"},
+    KnownBoard{"RX 9060 XT", "rx9060xt-16"},
+    KnownBoard{"AMD, about 64 GB", "mi210"},
     KnownBoard{"L40S", "l40s"},
     KnownBoard{"NVIDIA A40", "a40"},
     KnownBoard{"L4 ", "l4"},
@@ -225,6 +231,16 @@ Json setting_in(const Json& object, std::string_view key) {
   return text == "True" ? Json(true) : Json(text);
 }
 
+// Ollama's num_ctx is of one request, what its runner is started with and logs is of all of them.
+Json per_request(const EngineLaunch& launch, std::string_view key, const Json& value,
+                 const Json& requests) {
+  const FlagRow* row = find_flag(launch, key);
+  const bool of_all = key == "n_ctx" || key == "ctx_size";
+  if (row == nullptr || row->pointer != "/engine/num_ctx" || !of_all) return value;
+  if (!value.is_number_integer() || !requests.is_number_integer()) return value;
+  return value.get<std::int64_t>() / std::max<std::int64_t>(requests.get<std::int64_t>(), 1);
+}
+
 // Whether the flags have the option already, by whatever name.
 bool has_flag(const EngineLaunch& launch, const Json& flags, std::string_view key) {
   const FlagRow* wanted = find_flag(launch, key);
@@ -313,6 +329,9 @@ std::string unknown_settings(const LoggedStart& start) {
   return "";
 }
 
+// A process of llama.cpp's own, which has asked for the device's memory and not allocated any.
+constexpr double kBareContextGib = 0.1;
+
 // What was in use at the engine's first look on a device of its own memory, where the log has both
 // figures.
 std::optional<double> used_gib(const LoggedStart& start, const std::string& board,
@@ -320,6 +339,11 @@ std::optional<double> used_gib(const LoggedStart& start, const std::string& boar
   if (catalog.device(board).memory_model == MemoryModel::unified) return std::nullopt;
   const Json total = setting_in(start.logged, "total_gib");
   const Json free = setting_in(start.logged, "free_before_gib");
+  const Json free_mib = setting_in(start.logged, "free_before_mib");
+  if (free_mib.is_number() && catalog.device(board).vendor == "nvidia") {
+    const double reported = gib_from_bytes(catalog.device(board).memory_reported_bytes);
+    return std::max(reported - free_mib.get<double>() / 1024 - kBareContextGib, 0.0);
+  }
   if (!total.is_number() || !(free.is_number() || free.is_object())) return std::nullopt;
   double least = total.get<double>();
   for (const Json& one : free.is_object() ? free : Json::array({free})) {
@@ -387,12 +411,14 @@ std::string command_of(const LoggedStart& start) {
     if (key == "env") {
       environment += value.get<std::string>() + " ";
     } else {
-      text.add(key, value);
+      text.add(key, per_request(launch, key, value, setting_in(start.flags, "parallel")));
     }
   }
   const auto add = [&](const Json& object, std::string_view key) {
     const Json value = setting_in(object, key);
-    if (!value.is_null() && !has_flag(launch, start.flags, key)) text.add(std::string(key), value);
+    if (value.is_null() || has_flag(launch, start.flags, key)) return;
+    text.add(std::string(key),
+             per_request(launch, key, value, setting_in(start.logged, "n_seq_max")));
   };
   for (const std::string_view key : kResolvedSettings) add(start.resolved, key);
   for (const std::string_view key : kLoggedSettings) add(start.logged, key);

@@ -145,7 +145,7 @@ class Comparison {
   void run() {
     const Json& logged = start_.logged;
     const bool sized = !b_.failure;
-    if (logged.contains("kv_size_mib")) {
+    if (logged.contains("model_buffer_mib") || logged.contains("kv_size_mib")) {
       buffers();
       return;
     }
@@ -180,8 +180,12 @@ class Comparison {
     const Json& logged = start_.logged;
     if (b_.failure) return;
     const bool with_states = one_stage_ && logged.contains("recurrent_mib");
-    const double states = with_states ? sum_of(logged.at("recurrent_mib")) : 0;
-    compare(LoggedFigure::kv_gib, (sum_of(logged.at("kv_size_mib")) + states) / kMibPerGib, kv());
+    const double states = with_states ? sum_of(logged.at("recurrent_mib")) / kMibPerGib : 0;
+    std::optional<double> cache = buffers_gib(logged, "kv_buffer_mib", unified_);
+    if ((!cache || !one_stage_) && logged.contains("kv_size_mib")) {
+      cache = sum_of(logged.at("kv_size_mib")) / kMibPerGib;
+    }
+    if (cache) compare(LoggedFigure::kv_gib, *cache + states, kv());
     if (!one_stage_) return;
     const double mapped = gib_from_bytes(b_.mapped_weight_bytes);
     compare(LoggedFigure::weights_gib, buffers_gib(logged, "model_buffer_mib", unified_),

@@ -10,12 +10,15 @@
 #include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/llamacpp/compute_buffers.hpp"
+#include "sim/engines/llamacpp/compute_graph.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
 namespace {
 
 constexpr EngineVersion kFourSlots{0, 7079};
+// Slots got caches of their own with pull request 14363 of July 2025.
+constexpr EngineVersion kStreams{0, 5898};
 // The output became a layer that n_gpu_layers counts first between b7079 and b10481.
 constexpr EngineVersion kOutputCountsFirst{0, 8000};
 constexpr std::int64_t kPadding = 256;
@@ -117,10 +120,10 @@ KvLayout pool_layout(const ModelSpec& model, const LlamacppBudgetOptions& option
 
 // Products of large batches with weights on the host run on the device, which copies the weights
 // into its compute buffer (ggml-backend.cpp, ggml_backend_sched_backend_id_from_cur; ggml-cuda.cu,
-// ggml_backend_cuda_device_offload_op). The output's logits and weights are the largest of them.
-bool copies_output(const DeviceSpec& device, std::int64_t output_rows, bool output_on_device) {
+// ggml_backend_cuda_device_offload_op).
+bool copies_weights(const DeviceSpec& device, std::int64_t rows) {
   constexpr std::int64_t kLeastTokens = 32;
-  return !output_on_device && device.vendor != "apple" && output_rows >= kLeastTokens;
+  return device.vendor != "apple" && rows >= kLeastTokens;
 }
 
 void fail_allocation(BudgetBuilder& builder, StartupStage stage, std::string_view text,
@@ -171,7 +174,9 @@ void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
   const ByteCount slack = inputs.machine.slack_bytes;
   charge_machine(builder, inputs.machine);
   if (split.gpu_layers > 0) {
-    builder.charge(MemoryPurpose::context, kContextBytes, StartupStage::weights);
+    // Buffers are allocated before libraries and kernels are loaded, which nothing is checked for.
+    builder.charge(MemoryPurpose::context, llamacpp_context_before_fit(inputs.device),
+                   StartupStage::weights);
   }
   // Metal and the like use the mapped file in place.
   allocate(builder, mapped_device ? MemoryPurpose::page_cache : MemoryPurpose::weights,
@@ -240,17 +245,12 @@ void charge_prompt_cache(BudgetBuilder& builder, const BudgetInputs& inputs,
 // later, out of the margin that the fit leaves. Three logs of a T4: 14,807 of 14,912 MiB are free.
 constexpr ByteCount kBareContextBytes = 105 * kMib;
 
-ByteCount context_before_fit(const DeviceSpec& device) {
-  return device.memory_model == MemoryModel::discrete && device.vendor == "nvidia"
-             ? kBareContextBytes
-             : kContextBytes;
-}
-
 bool fits(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
           std::int64_t gpu_layers) {
-  const ByteCount room = capacity_of(inputs) - inputs.machine.not_free_bytes() -
-                         inputs.machine.slack_bytes - context_before_fit(inputs.device) -
-                         options.fit_target_bytes;
+  const ByteCount room =
+      llamacpp_free_bytes(inputs) -
+      options.context_before_fit.value_or(llamacpp_context_before_fit(inputs.device)) -
+      options.fit_target_bytes;
   for (std::int64_t stage = 0; stage < inputs.sharding.pipeline; ++stage) {
     if (llamacpp_split(inputs, options, gpu_layers, stage).device() > room) return false;
   }
@@ -326,6 +326,16 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const LlamacppBudgetOption
 
 }  // namespace
 
+ByteCount llamacpp_free_bytes(const BudgetInputs& inputs) {
+  return capacity_of(inputs) - inputs.machine.not_free_bytes() - inputs.machine.slack_bytes;
+}
+
+ByteCount llamacpp_context_before_fit(const DeviceSpec& device) {
+  return device.memory_model == MemoryModel::discrete && device.vendor == "nvidia"
+             ? kBareContextBytes
+             : kContextBytes;
+}
+
 LlamacppDefaults llamacpp_defaults(const DeviceSpec& /*device*/, const ModelSpec& /*model*/,
                                    EngineVersion version) {
   LlamacppDefaults defaults;
@@ -345,7 +355,8 @@ LlamacppCells llamacpp_cells(const ModelSpec& model, const LlamacppBudgetOptions
   const LlamacppDefaults defaults = llamacpp_defaults({}, model, options.version);
   LlamacppCells cells;
   cells.slots = options.parallel.value_or(defaults.parallel);
-  const bool unified = options.kv_unified.value_or(!options.parallel && defaults.kv_unified);
+  const bool unified = options.version < kStreams ||
+                       options.kv_unified.value_or(!options.parallel && defaults.kv_unified);
   std::int64_t n_ctx = options.ctx_size.value_or(defaults.ctx_size);
   if (n_ctx == 0) n_ctx = model.max_position;
   if (n_ctx < 1) {
@@ -354,7 +365,9 @@ LlamacppCells llamacpp_cells(const ModelSpec& model, const LlamacppBudgetOptions
   n_ctx = padded(n_ctx);
   cells.streams = unified ? 1 : cells.slots;
   cells.per_stream = unified ? n_ctx : padded(std::max<std::int64_t>(n_ctx / cells.slots, 1));
-  cells.per_sequence = cells.per_stream;
+  // Before slots had caches of their own, each still had its part of the one.
+  cells.per_sequence =
+      options.version < kStreams ? cells.per_stream / cells.slots : cells.per_stream;
   if (model.max_position > 0) {  // a slot never exceeds the model's own length
     cells.per_sequence = std::min(cells.per_sequence, model.max_position);
   }
@@ -415,22 +428,26 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
     split.host_kv = cache_bytes(model, options, 0, model.order.size());
     split.device_kv = 0;
   }
-  split.host_compute = llamacpp_host_inputs(model, options);
+  const std::int64_t input_copies = llamacpp_input_copies(inputs, start == 0 && output, options);
+  split.host_compute = llamacpp_host_inputs(model, options, input_copies);
   const LlamacppProjector projector = llamacpp_projector(model);
+  const bool copies = gpu_layers > 0 && copies_weights(inputs.device, options.ubatch_size);
   if (gpu_layers > 0) {
     const std::int64_t rows = llamacpp_output_rows(model, options);
-    const bool copies = last && copies_output(inputs.device, rows, output);
-    split.device_compute = llamacpp_compute_bytes(model, options, (output && last) || copies);
-    if (copies) {
-      constexpr std::int64_t kFloatBytes = 4;
-      const ByteCount logits = rows * (model.vocab + model.hidden) * kFloatBytes;
-      split.device_compute = std::max(split.device_compute, logits + head);
-    }
+    split.device_compute =
+        llamacpp_graph_bytes(model, options,
+                             {.first = first,
+                              .last = range.last,
+                              .output = output && last,
+                              .copies_head = last && !output && copies_weights(inputs.device, rows),
+                              .copies_layers = copies && stage == 0,
+                              .input_copies = input_copies});
     if (stage == 0) split.device_compute += projector.device;
   }
-  if (start > 0 || !output) {
-    split.host_compute =
-        std::max(split.host_compute, llamacpp_compute_bytes(model, options, !output));
+  if (!copies && (start > 0 || !output)) {
+    split.host_compute = std::max(
+        split.host_compute,
+        llamacpp_graph_bytes(model, options, {.first = 0, .last = start, .output = !output}));
   }
   if (stage == 0) split.host_compute += projector.host + (gpu_layers > 0 ? 0 : projector.device);
   return split;

@@ -52,6 +52,8 @@ struct LlamacppBudgetOptions {
   // Limit of the prompt cache in host memory; 0: none, below 0: no limit; absent: by version.
   std::optional<std::int64_t> cache_ram_mib{};
   ByteCount fit_target_bytes = ByteCount{1} << 30;
+  // Of the process, when it asks for the device's free memory; absent: by device.
+  std::optional<ByteCount> context_before_fit{};
   std::int64_t fit_ctx = 4096;
 };
 
@@ -77,14 +79,6 @@ struct LlamacppCells {
 [[nodiscard]] ByteCount llamacpp_state_bytes(const ModelSpec& model,
                                              const LlamacppBudgetOptions& options);
 
-// Scratch of one micro batch: the largest of attention (fp32 scores of all heads without flash
-// attention), MLP and, `with_output`, fp32 logits: of every token, since June 2026 of one per slot.
-// The first and last agree with start-up logs to the MiB, a dense MLP beside 16-bit masks to 1 %;
-// experts are an estimate.
-[[nodiscard]] ByteCount llamacpp_compute_bytes(const ModelSpec& model,
-                                               const LlamacppBudgetOptions& options,
-                                               bool with_output);
-
 // What sits where, of one device. Host bytes are of the whole model.
 struct LlamacppSplit {
   std::int64_t gpu_layers = 0;  // as n_gpu_layers counts them
@@ -100,6 +94,11 @@ struct LlamacppSplit {
 [[nodiscard]] LlamacppSplit llamacpp_split(const BudgetInputs& inputs,
                                            const LlamacppBudgetOptions& options,
                                            std::int64_t gpu_layers, std::int64_t stage = 0);
+
+// What others leave free on the device, and what of it the engine's own process holds when it asks
+// how much is free.
+[[nodiscard]] ByteCount llamacpp_free_bytes(const BudgetInputs& inputs);
+[[nodiscard]] ByteCount llamacpp_context_before_fit(const DeviceSpec& device);
 
 // Several devices are pipeline stages (split mode layer). On unified memory the host's part is
 // charged too: mapped weights as page cache, which start-up does not need to fit. On a discrete

@@ -19,9 +19,9 @@ struct OllamaDefaults {
   std::int64_t num_ctx = 4096;
   std::int64_t num_parallel = 1;
 };
-// num_ctx: 2048 before 0.6, 4096 to 0.15, then by device memory: 4096 below 24 GiB, 32768 below 48,
-// 262144 from there. num_parallel: 4 before 0.10 (1 where 4 do not fit), then 1 (both versions
-// recalled).
+// num_ctx: 2048 before 0.7, 4096 to 0.15, then by device memory: 4096 below 23 GiB, 32768 below 47,
+// 262144 from there. num_parallel: 4 before 0.7, 2 before 0.10 (1 where they do not fit), then 1
+// (envconfig/config.go, server/sched.go).
 [[nodiscard]] OllamaDefaults ollama_defaults(const DeviceSpec& device, const ModelSpec& model,
                                              EngineVersion version);
 
@@ -30,7 +30,7 @@ struct OllamaBudgetOptions {
   std::optional<std::int64_t> num_ctx{};       // of one request (OLLAMA_CONTEXT_LENGTH)
   std::optional<std::int64_t> num_parallel{};  // OLLAMA_NUM_PARALLEL
   Dtype kv_cache_type = Dtype::fp16;           // OLLAMA_KV_CACHE_TYPE: f16, q8_0, q4_0
-  std::optional<bool> flash_attention{};       // OLLAMA_FLASH_ATTENTION; absent: on since 0.13
+  std::optional<bool> flash_attention{};       // OLLAMA_FLASH_ATTENTION; absent: by release, model
   std::optional<std::int64_t> num_gpu{};       // layers on the device; absent: as many as fit
   bool use_mmap = true;
 };

@@ -70,7 +70,7 @@ ByteCount loader_scale_bytes(const BudgetInputs& inputs, std::int64_t stage) {
 
 bool swizzles_scales(const BudgetInputs& inputs, SglangRelease release) {
   constexpr SglangRelease kFirst{0, 5, 7};
-  constexpr SglangRelease kLast{0, 5, 8};
+  constexpr SglangRelease kLast{0, 5, 9};
   const bool by_cutlass = inputs.device.vendor == "nvidia" && inputs.device.sm >= 120;
   return by_cutlass && release >= kFirst && release <= kLast;
 }

@@ -59,7 +59,12 @@ const FlagRow kVllmRows[] = {
      .note = kQuantizationNote,
      // Whatever the word, inc.py: override_quantization_method takes the checkpoint's.
      .values = "auto_round=auto-round"},
-    {.names = "--kv-cache-dtype", .takes = Takes::text, .pointer = "/engine/kv_cache_dtype"},
+    // Formats of latent caches. The one in 4 bits, of builds for GB10, is taken as the one in 8:
+    // its pages are as large in a log (7,785 bytes per token of DeepSeek-V4-Flash with a drafter).
+    {.names = "--kv-cache-dtype",
+     .takes = Takes::text,
+     .pointer = "/engine/kv_cache_dtype",
+     .values = "fp8_ds_mla=fp8|nvfp4_ds_mla=fp8"},
     {.names = "--gpu-memory-utilization",
      .takes = Takes::number,
      .pointer = "/engine/gpu_memory_utilization"},

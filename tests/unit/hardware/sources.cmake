@@ -27,6 +27,7 @@ list(APPEND UNIT_TEST_SOURCES
   kernel_times_test.cpp
   kv_geometry_test.cpp
   llamacpp_budget_test.cpp
+  llamacpp_graph_test.cpp
   names_test.cpp
   orca_paper_budget_test.cpp
   parallel_test.cpp

@@ -1,0 +1,16 @@
+#pragma once
+// How many layers Ollama before 0.30 puts on the device, where the user does not say: it sizes
+// weights, caches and the graph itself before it starts its runner. From 0.30 on it starts
+// llama-server, which fits them (llm/llama_server.go).
+
+#include "sim/engines/llamacpp/budget.hpp"
+
+namespace headroom {
+
+// Sets n_gpu_layers, or for models of Ollama's own runner, which measures its graph, the memory
+// that stays free. llm/server.go of 0.12 to 0.24 (llamaServer.Load, assignLayers), llm/memory.go
+// before; sizes of graphs: fs/ggml/ggml.go, GraphSize. One device; several are filled as far as
+// they fit.
+void ollama_fit(const BudgetInputs& inputs, LlamacppBudgetOptions& options);
+
+}  // namespace headroom
