@@ -33,6 +33,7 @@ constexpr std::array kBetweenFields{
     BetweenField{"sparse_us", &B::sparse_ns, kBetweenUs, kMostBetween, 200, 60},
     BetweenField{"recurrent_us", &B::recurrent_ns, kBetweenUs, kMostBetween, 200, 60},
     BetweenField{"quantise_us", &B::quantise_ns, kBetweenUs, kMostBetween, 60, 6},
+    BetweenField{"reduce_us", &B::reduce_ns, kBetweenUs, kMostBetween, 40, 3},
     BetweenField{"elementwise_us", &B::elementwise_ns, kBetweenUsPerMillion, kMostBetween, 60, 5},
     BetweenField{"quantise_token_us", &B::quantise_token_ns, kBetweenUsPerMillion, kMostBetween, 60,
                  5},

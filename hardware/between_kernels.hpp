@@ -26,6 +26,7 @@ struct BetweenKernels {
   double sparse_ns = 0;           // more in one whose latent attention has an indexer
   double recurrent_ns = 0;        // more in a recurrent layer
   double quantise_ns = 0;         // more in a layer that quantises activations per group of 128
+  double reduce_ns = 0;  // of an all-reduce, per doubling of ranks: they wait for the slowest
   // Elementwise kernels of a step that holds prompt tokens: per token and element of the hidden
   // states of all layers. And of the layers that quantise, to do that.
   double elementwise_ns = 0;

@@ -8,7 +8,6 @@ predicted / measured - 1 of times (a rate counts as the time of a token), so + i
 import argparse
 import csv
 import json
-import math
 import pathlib
 import statistics
 import subprocess
@@ -16,8 +15,11 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 ROWS = ROOT / "hardware/catalog/measured/serving_runs/runs.json"
-# ShareGPT as benchmarks sample it: a broad law, cut at 4 and 1024 tokens (README.md).
-SIGMA, SHORTEST, LONGEST = 1.2, 4, 1024
+# ShareGPT as benchmarks sample it (README.md): quantiles of first turns, in tokens.
+SHARES = (0, .05, .1, .2, .3, .4, .5, .6, .7, .8, .9, .95, .99, .999, 1)
+SHAREGPT = {"input": (4, 8, 10, 16, 26, 50, 112, 225, 330, 436, 614, 770, 871, 1013, 1022),
+            "output": (4, 8, 11, 19, 34, 69, 131, 210, 281, 356, 500, 638, 829, 1273, 1831)}
+LENGTHS = 1000  # values of the law
 IN_PROCESS = ("llama-bench", "llama-batched-bench")  # no client and no server in between
 GROUPS = (("engine", "catalog_device"), ("engine",), ("model_class",), ("weights",))
 
@@ -26,20 +28,23 @@ class Refused(Exception):
     pass
 
 
-def sharegpt(mean):
-    """The lognormal law whose mean after the cuts is that of the benchmark."""
-    quantiles = [statistics.NormalDist().inv_cdf((i + 0.5) / 400) for i in range(400)]
-    low, high = 1.0, 2000.0
-    for _ in range(60):
-        median = (low + high) / 2
-        cut = (min(max(median * math.exp(SIGMA * q), SHORTEST), LONGEST) for q in quantiles)
-        low, high = (median, high) if statistics.fmean(cut) < mean else (low, median)
-    return {"law": "lognormal", "median": low, "sigma": SIGMA, "min": SHORTEST, "max": LONGEST}
+def sharegpt(side, mean):
+    """Lengths with the quantiles of one side, scaled to the mean of the benchmark."""
+    nodes, lengths, i = SHAREGPT[side], [], 0
+    for n in range(LENGTHS):
+        share = (n + 0.5) / LENGTHS
+        while SHARES[i + 1] < share:
+            i += 1
+        part = (share - SHARES[i]) / (SHARES[i + 1] - SHARES[i])
+        lengths.append(nodes[i] * (nodes[i + 1] / nodes[i]) ** part)
+    scale = mean / statistics.fmean(lengths)
+    return {"law": "empirical", "values": [max(1, round(scale * length)) for length in lengths]}
 
 
 def bench_workload(client):
-    prompt, output = (sharegpt(law["mean"]) if law["law"] == "sharegpt" else law
-                      for law in (client["input"], client["output"]))
+    prompt, output = (sharegpt(side, client[side]["mean"])
+                      if client[side]["law"] == "sharegpt" else client[side]
+                      for side in ("input", "output"))
     load = {"num_requests": client["num_prompts"], "prompt": prompt, "output": output,
             "max_tokens": {"rule": "times_output", "times_output": 1}}  # benchmarks declare it
     if client["request_rate"] != "inf":

@@ -143,8 +143,8 @@ std::unique_ptr<StepCost> with_ranks(std::unique_ptr<StepCost> chain, const Mode
 // Small kernels of a layer take as long as they need to start.
 BetweenKernels between_kernels_on(const DeviceSpec& device, BetweenKernels between) {
   if (!device.kernels_of) return between;
-  for (double* time :
-       {&between.layer_ns, &between.sparse_ns, &between.recurrent_ns, &between.quantise_ns}) {
+  for (double* time : {&between.layer_ns, &between.sparse_ns, &between.recurrent_ns,
+                       &between.quantise_ns, &between.reduce_ns}) {
     *time *= device.kernels_of->latency;
   }
   return between;

@@ -80,6 +80,7 @@ KernelCost::KernelCost(LayerKernels kernels, const BetweenKernels& b, CapturedSt
                           b.recurrent_ns * real(counts.recurrent) + b.quantise_ns * quantising);
   elementwise_ = ticks_from_ns(
       (b.elementwise_ns * real(counts.layers) + b.quantise_token_ns * quantising) * real(hidden));
+  reduce_waits_ = ticks_from_ns(b.reduce_ns * counts.reduce_doublings);
   sequence_ = ticks_from_ns(b.sequence_ns);
   launches_ =
       ticks_from_ns(b.launch_ns * (b.layer_launches * real(counts.layers) +
@@ -214,7 +215,7 @@ void KernelCost::price(const StepShape& shape, StepPrice& price) const {
   const bool shares = shape.all_rank_tokens > padded;
   terms[CostTerm::linear_memory] =
       own.products + (shares ? by_tokens(shape.all_rank_tokens).experts : own.experts);
-  terms[CostTerm::communication] = own.reduces;
+  terms[CostTerm::communication] = own.reduces + reduce_waits_;
   terms[CostTerm::elementwise] = layers_ + own.streams;
   terms[CostTerm::head] = head_.at(shape.sampled_rows + shape.draft_tokens);
   if (shape.chunk_rows > 0) price_prefill(shape, price);

@@ -77,6 +77,7 @@ class KernelCost final : public StepCost {
   HostTime host_;
   Ticks layers_ = 0;       // small kernels of all layers
   Ticks elementwise_ = 0;  // of a token in a step that holds prompts
+  Ticks reduce_waits_ = 0;
   Ticks sequence_ = 0;
   Ticks launches_ = 0;             // of a step outside graphs
   Ticks recurrence_launches_ = 0;  // more of them in one with prompts

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "hardware/cost/ticks.hpp"
@@ -122,6 +123,9 @@ LayerKernels::LayerKernels(const ModelSpec& model, const ParallelOptions& parall
     counts_.layers += model.layers_of(k);
     if (quantises(kind)) counts_.fp8_block += model.layers_of(k);
   }
+  const auto ranks = static_cast<std::uint64_t>(sharding_.tensor);
+  counts_.reduce_doublings =
+      (reduces_ + norm_reduces_) * static_cast<double>(std::bit_width(ranks - 1));
   std::ranges::sort(windows_);
   windows_.erase(std::unique(windows_.begin(), windows_.end()), windows_.end());
   head_ = {*product_format(model.head_format), divided(model.vocab, sharding_.tensor),

@@ -56,8 +56,9 @@ class LayerKernels {
     std::int64_t sparse = 0;      // of these, with an indexer
     std::int64_t compressed = 0;  // attention of DeepSeek-V4
     std::int64_t recurrent = 0;
-    std::int64_t delta = 0;      // of them, networks with a delta rule
-    std::int64_t fp8_block = 0;  // that quantise activations per group
+    std::int64_t delta = 0;       // of them, networks with a delta rule
+    std::int64_t fp8_block = 0;   // that quantise activations per group
+    double reduce_doublings = 0;  // of all all-reduces: log2 of their ranks
   };
   [[nodiscard]] const Counts& counts() const { return counts_; }
   // Context lengths at which attention over a window or over picked tokens stops to grow.

@@ -128,7 +128,14 @@ KernelTime KernelLibrary::experts(const ExpertShape& asked, double tokens) const
   // With expert parallelism Marlin was timed on all tokens' routes, not on this device's share.
   const bool is_4_bit = key[kFormat] == code_of(format);
   const double ranks = marlin && !is_4_bit ? 1 : expert_parallel;
-  // Engines take over each other's kernels: the fastest that was measured.
+  // Engines take over each other's kernels: the fastest that was measured. But SGLang's rows are of
+  // the runner that it takes for a model (Triton for MiniMax-M2, where vLLM has TensorRT-LLM's
+  // kernels): they count unless another's are three times as fast, as where Triton was not tuned.
+  constexpr double kUntuned = 3;
+  const bool own =
+      tables_->engine == KernelEngine::sglang && found.front().key == key &&
+      found.front().surface == tables_->file.surface(KernelClass::experts, KernelEngine::sglang);
+  KernelTime first;
   KernelTime fastest;
   for (const Choice& choice : found) {
     const double alike = tokens * tokens_per_expert(key) / tokens_per_expert(choice.key);
@@ -136,9 +143,10 @@ KernelTime KernelLibrary::experts(const ExpertShape& asked, double tokens) const
     if (choice.key != key) ratio.fit = Fit::extrapolated;
     const KernelTime time = tables_->marked(choice.surface->time(
         tables_->peaks, key, PointParts<3>{tensor_parallel, expert_parallel, tokens}, ratio));
+    if (first.us == 0) first = time;
     if (fastest.us == 0 || time.us < fastest.us) fastest = time;
   }
-  return fastest;
+  return own && first.us <= kUntuned * fastest.us ? first : fastest;
 }
 
 }  // namespace headroom

@@ -166,6 +166,28 @@ SglangBudgetOptions sglang_budget_options(const EngineSection& e, const EngineSy
   return options;
 }
 
+// From 0.5.6 to 0.5.13 SGLang plans no step ahead where the radix cache holds states of Mamba or of
+// a delta rule (server_args.py, _handle_mamba_radix_cache: mamba_scheduler_strategy no_buffer);
+// before, it had no such cache, and from 0.5.14 on it keeps a second state for it.
+void settle_overlap(EngineResolver& r, SglangRelease release) {
+  constexpr SglangRelease kStatesInTree{0, 5, 6};
+  constexpr SglangRelease kSecondState{0, 5, 14};
+  const std::string place = "/engine/disable_overlap_schedule";
+  const bool keeps_states = std::ranges::any_of(r.system.model.kinds, [](const LayerKind& kind) {
+    if (!kind.recurrent) return false;
+    const RecurrentSpec::Family family = kind.recurrent->family;
+    return family == RecurrentSpec::Family::mamba2 ||
+           family == RecurrentSpec::Family::gated_delta_net;
+  });
+  if (!keeps_states || release < kStatesInTree || release >= kSecondState) return;
+  if (r.own<SglangScheduling>().disable_radix_cache || r.given.is_given(place)) return;
+  r.own<SglangOptions>().disable_overlap_schedule = true;
+  r.note_rule(place, "on with the radix cache of recurrent layers");
+  r.warn(
+      "SGLang plans no step ahead with the radix cache of recurrent layers (0.5.6 to 0.5.13); with "
+      "--mamba-scheduler-strategy extra_buffer it does: set disable_overlap_schedule to false");
+}
+
 void resolve_sglang(EngineResolver& r) {
   EngineSystem& s = r.system;
   auto& own = r.own<SglangOptions>();
@@ -204,6 +226,7 @@ void resolve_sglang(EngineResolver& r) {
     scheduling.schedule_policy = "fcfs";
     r.note_rule("/engine/schedule_policy", "fcfs without the radix cache");
   }
+  if (!drafts) settle_overlap(r, release);
   s.async_scheduling = !drafts && !own.disable_overlap_schedule && s.scheduler->traits.plans_ahead;
   const bool chunks = *own.chunked_prefill_size > 0;
   scheduling.chunked_prefill_size = *own.chunked_prefill_size;

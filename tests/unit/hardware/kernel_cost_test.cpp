@@ -122,6 +122,21 @@ TEST_CASE("layers with an indexer and recurrent ones have small kernels of their
   CHECK(added_us("deepseek-r1", &BetweenKernels::sparse_ns) == 0);
 }
 
+TEST_CASE("tensor ranks wait for the slowest at each all-reduce, longer the more they are") {
+  const auto added_us = [](const char* model, std::int64_t ranks, const StepShape& shape) {
+    const System system{.model = model, .tensor = ranks, .device = "b200"};
+    BetweenKernels between = *Catalog::embedded().between_kernels("vllm");
+    const StepPrice before = price(cost_of(system, between), shape);
+    between.reduce_ns += 1000;
+    return 1000 * ms(price(cost_of(system, between), shape).base - before.base);
+  };
+  // Two all-reduces in each of 32 layers; one more for the norms over all heads in MiniMax's 62.
+  CHECK(added_us("llama-3.1-8b", 1, decodes(8, 1000)) == 0);
+  CHECK(added_us("llama-3.1-8b", 2, decodes(8, 1000)) == Approx(64).epsilon(1e-6));
+  CHECK(added_us("llama-3.1-8b", 8, decodes(8, 1000)) == Approx(3 * 64).epsilon(1e-6));
+  CHECK(added_us("minimax-m2.5", 4, decodes(8, 1000)) == Approx(2 * 3 * 62).epsilon(1e-6));
+}
+
 TEST_CASE("a delta rule is launched in pieces over prompts alone, a scan of Mamba's is not") {
   BetweenKernels more = *Catalog::embedded().between_kernels("vllm");
   more.recurrent_launches *= 2;

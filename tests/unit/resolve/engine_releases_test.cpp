@@ -71,6 +71,25 @@ TEST_CASE("with prefix caching a request holds two states") {
   CHECK(states(R"({"enable_prefix_caching": true})") == 2 * one);
 }
 
+TEST_CASE("SGLang plans no step ahead with the radix cache of recurrent layers up to 0.5.13") {
+  const auto overlaps = [](const std::string& model, const std::string& options) {
+    return resolved(model, R"({"name": "sglang", )" + options + "}").async_scheduling;
+  };
+  for (const char* model : {kHybrid, "qwen3-next-80b-a3b"}) {
+    CAPTURE(model);
+    CHECK(overlaps(model, R"("version": "0.5.5")"));
+    CHECK_FALSE(overlaps(model, R"("version": "0.5.6")"));
+    CHECK_FALSE(overlaps(model, R"("version": "0.5.13")"));
+    CHECK(overlaps(model, R"("version": "0.5.14")"));
+    CHECK(overlaps(model, R"("version": "0.5.9", "disable_radix_cache": true)"));
+    CHECK(overlaps(model, R"("version": "0.5.9", "disable_overlap_schedule": false)"));
+  }
+  CHECK(overlaps("llama-3.1-8b", R"("version": "0.5.9")"));
+  CHECK(overlaps("kimi-linear-48b-a3b", R"("version": "0.5.9")"));
+  CHECK(warns_of(resolved(kHybrid, R"({"name": "sglang", "version": "0.5.9"})"),
+                 "set disable_overlap_schedule to false"));
+}
+
 TEST_CASE("vLLM admits a prompt when its first chunk fits before 0.19") {
   const auto reserves = [](const std::string& engine) {
     const Resolved r = resolved("llama-3.1-8b", engine);

@@ -114,7 +114,7 @@ TEST_CASE("a scenario does not differ from itself, and the same pair is the same
 
 TEST_CASE("a smaller batch limit is worse for certain, and in the queue") {
   Comparison comparison =
-      load_pair("demo", "demo", {"workload.num_requests=2000", "workload.arrivals.request_rate=6"},
+      load_pair("demo", "demo", {"workload.num_requests=2000", "workload.arrivals.request_rate=7"},
                 {}, {"engine.max_num_seqs=20"});
   const ComparisonResult result = compare(comparison, catalog(), {.threads = 2});
   const MetricPair& ttft = metric(result, "mean_ttft_ms");
