@@ -38,7 +38,10 @@ BudgetBuilder::BudgetBuilder(ByteCount capacity_bytes) : ledger_(capacity_bytes)
 
 bool BudgetBuilder::charge(MemoryPurpose purpose, ByteCount bytes, StartupStage stage) {
   if (failed()) return false;
-  if (ledger_.charge(purpose, bytes) == LedgerRefusal::none) return true;
+  if (ledger_.charge(purpose, bytes) == LedgerRefusal::none) {
+    if (bytes != 0) charges_.push_back({stage, purpose, bytes});
+    return true;
+  }
   fail({stage,
         fmt::format("{}: {:.2f} GiB of {} wanted, {:.2f} GiB free", name_of(stage),
                     gib_from_bytes(bytes), name_of(purpose), gib_from_bytes(ledger_.free_bytes())),
@@ -60,6 +63,7 @@ void BudgetBuilder::finish(MemoryBudget& budget) {
   HEADROOM_CHECK(
       budget.terms.sum() == budget.capacity_bytes,
       fmt::format("{} bytes by purpose, capacity {}", budget.terms.sum(), budget.capacity_bytes));
+  budget.charges = std::move(charges_);
   budget.failure = std::move(failure_);
 }
 

@@ -85,12 +85,20 @@ struct BudgetTerms {
   [[nodiscard]] ByteCount sum() const;
 };
 
+// What an engine takes while it starts, and keeps.
+struct StartupCharge {
+  StartupStage stage = StartupStage::weights;
+  MemoryPurpose purpose = MemoryPurpose::weights;
+  ByteCount bytes = 0;
+};
+
 struct MemoryBudget {
-  ByteCount capacity_bytes = 0;      // per rank
-  BudgetTerms terms;                 // sums to capacity_bytes
-  ByteCount kv_available_bytes = 0;  // what the rule leaves for KV, before rounding to blocks
-  ByteCount kv_pool_bytes = 0;       // total_blocks * bytes per block
-  BlockCount total_blocks = 0;       // including a null block, where the engine has one
+  ByteCount capacity_bytes = 0;        // per rank
+  BudgetTerms terms;                   // sums to capacity_bytes
+  std::vector<StartupCharge> charges;  // the terms but margin, in the engine's order
+  ByteCount kv_available_bytes = 0;    // what the rule leaves for KV, before rounding to blocks
+  ByteCount kv_pool_bytes = 0;         // total_blocks * bytes per block
+  BlockCount total_blocks = 0;         // including a null block, where the engine has one
   BlockCount usable_blocks = 0;
   TokenCount kv_tokens = 0;        // as the engine reports it
   std::int64_t max_model_len = 0;  // asked for, or found by the rule
@@ -100,6 +108,7 @@ struct MemoryBudget {
   // Weights kept off the device in host memory, and weights used in place from the page cache,
   // whose term includes them.
   ByteCount host_weight_bytes = 0;
+  double host_read_share = 0;  // of the weights that a step reads, in host memory
   ByteCount mapped_weight_bytes = 0;
   std::vector<std::string> notes;  // what the rule decided by itself, e.g. a lowered max_seq_len
   std::optional<StartupFailure> failure;
@@ -117,11 +126,12 @@ class BudgetBuilder {
 
   [[nodiscard]] bool failed() const { return failure_.has_value(); }
   [[nodiscard]] ByteCount free_bytes() const { return ledger_.free_bytes(); }
-  // Writes capacity, terms and failure.
+  // Writes capacity, terms, charges and failure.
   void finish(MemoryBudget& budget);
 
  private:
   DeviceLedger ledger_;
+  std::vector<StartupCharge> charges_;
   std::optional<StartupFailure> failure_;
 };
 

@@ -57,6 +57,7 @@ AuditReport audit(const AuditQuery& query, const Catalog& catalog) {
   if (report.verdict != AuditVerdict::fits) {
     report.fixes = find_fixes(query.scenario, query.need, catalog);
   }
+  if (query.timeline) report.timeline = startup_timeline(report.system);
   if (query.mitigate) {
     report.mitigated = true;
     report.mitigations = find_mitigations(query.scenario, catalog);

@@ -11,6 +11,7 @@
 
 #include "sim/memory/audit_fixes.hpp"
 #include "sim/memory/mitigations.hpp"
+#include "sim/memory/startup_timeline.hpp"
 #include "sim/memory/what_if.hpp"
 
 namespace headroom {
@@ -63,6 +64,7 @@ struct AuditQuery {
   Scenario scenario;
   AuditNeed need;
   bool mitigate = false;
+  bool timeline = false;
 };
 
 struct AuditReport {
@@ -75,6 +77,7 @@ struct AuditReport {
   std::vector<Fix> fixes;          // empty when it fits; the smallest first
   bool mitigated = false;          // mitigations were looked for
   std::vector<Mitigation> mitigations;
+  std::optional<StartupTimeline> timeline;  // where it was asked for
   std::vector<std::string> warnings;
 };
 

@@ -57,6 +57,7 @@ struct AuditArguments {
   std::optional<double> capacity_gib;
   std::optional<double> max_concurrency;  // requests
   std::string catalog;                    // folder that overrides the embedded one; empty: none
+  bool timeline = false;
   bool json = false;
   bool quiet = false;
 };
@@ -104,6 +105,7 @@ std::string scenario_audit(const AuditArguments& arguments, Scenario scenario,
   }
   query.need.concurrency = arguments.concurrency.value_or(1);
   query.mitigate = arguments.mitigate;
+  query.timeline = arguments.timeline;
   AuditReport report = audit(query, catalog);
   report.warnings.insert(report.warnings.end(), notes.begin(), notes.end());
   return arguments.json ? audit_json(report) : audit_text(report);
@@ -118,11 +120,11 @@ std::string services_audit(const AuditArguments& arguments, const Catalog& catal
     return scenario_audit(arguments, load_scenario(one.document, one.document.json.name, {}),
                           catalog, one.assumed);
   }
-  if (arguments.context || arguments.concurrency || arguments.mitigate) {
+  if (arguments.context || arguments.concurrency || arguments.mitigate || arguments.timeline) {
     throw ConfigError(Complaint{.kind = ErrorKind::conflict,
                                 .origin = arguments.target,
-                                .problem = "--context, --concurrency and --mitigate are about one "
-                                           "engine: choose it with --service"});
+                                .problem = "--context, --concurrency, --mitigate and --timeline "
+                                           "are about one engine: choose it with --service"});
   }
   std::vector<std::string> assumed;
   for (const SharedService& service : all.services) {
@@ -159,6 +161,7 @@ void check_flags(const AuditArguments& a, std::string_view what, bool is_log, bo
   refuse("--context", !has_budget && a.context, kSystems);
   refuse("--concurrency", !has_budget && a.concurrency, kSystems);
   refuse("--mitigate", !has_budget && a.mitigate, kSystems);
+  refuse("--timeline", !has_budget && a.timeline, kSystems);
 }
 
 std::vector<std::string> devices_of(const MemoryFailure& failure, const Catalog& catalog) {
@@ -319,6 +322,8 @@ std::function<int()> add_audit(CLI::App& command) {
                      "requests");
   command.add_flag("--mitigate", a->mitigate,
                    "on unified memory: rank the ways to free memory for KV");
+  command.add_flag("--timeline", a->timeline,
+                   "what the engine takes while it starts, in its order, and what is held then");
   command.add_option("--model", a->model, "for a log: use this model, whatever the log names");
   command.add_option("--device", a->device,
                      "for a compose file, which does not say it; for a log, instead of guessing "

@@ -79,6 +79,19 @@ Json fixes_json(const std::vector<Fix>& fixes) {
   return list;
 }
 
+Json timeline_json(const StartupTimeline& line) {
+  Json list = Json::array();
+  for (const StartupMoment& moment : line.moments) {
+    Json one = {{"stage", name_of(moment.stage)},
+                {"purpose", moment.purpose ? Json(name_of(*moment.purpose)) : Json(nullptr)},
+                {"bytes", moment.bytes},
+                {"held_bytes", moment.held_bytes}};
+    if (moment.cached_bytes) one["cached_bytes"] = *moment.cached_bytes;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
 Json mitigations_json(const std::vector<Mitigation>& mitigations) {
   Json list = Json::array();
   for (const Mitigation& m : mitigations) {
@@ -143,6 +156,7 @@ std::string audit_json(const AuditReport& report) {
                {"alerts", alerts_json(report.alerts)},
                {"fixes", fixes_json(report.fixes)}};
   if (report.system.budget.failure) json["failure"] = failure_json(*report.system.budget.failure);
+  if (report.timeline) json["timeline"] = timeline_json(*report.timeline);
   if (report.mitigated) json["mitigations"] = mitigations_json(report.mitigations);
   json["assumptions"] = report.warnings;
   return json_text(json);

@@ -76,6 +76,30 @@ std::string terms_table(const AuditReport& report) {
   return out + fmt::format("{:<14}{:>8}\n", "total", gib(budget.capacity_bytes));
 }
 
+// A row for each moment, with a bar of what is held: `#` of the engine and others, `:` of files.
+std::string timeline_table(const StartupTimeline& line) {
+  constexpr double kBar = 30;
+  const bool shared = !line.moments.empty() && line.moments.front().cached_bytes.has_value();
+  const auto gib = [](ByteCount bytes) { return fmt::format("{:.2f}", gib_from_bytes(bytes)); };
+  const auto marks = [&line](ByteCount bytes, char mark) {
+    const double share = static_cast<double>(bytes) / static_cast<double>(line.capacity_bytes);
+    return std::string(static_cast<std::size_t>(share * kBar + 0.5), mark);
+  };
+  std::string out = fmt::format("\n{:<19}{:<14}{:>8}{:>9}{:>9}{}\n", "start-up", "takes", "GiB",
+                                "held", "left", shared ? "    files" : "");
+  for (const StartupMoment& moment : line.moments) {
+    const std::string bar =
+        marks(moment.held_bytes, '#') + marks(moment.cached_bytes.value_or(0), ':');
+    out +=
+        fmt::format("{:<19}{:<14}{:>8}{:>9}{:>9}{}  {}\n", name_of(moment.stage),
+                    moment.purpose ? name_of(*moment.purpose) : "FAILS, wants", gib(moment.bytes),
+                    gib(moment.held_bytes), gib(line.capacity_bytes - moment.held_bytes),
+                    shared ? fmt::format("{:>9}", gib(moment.cached_bytes.value_or(0))) : "", bar);
+  }
+  if (shared) out += "files: page cache of what was read; makes way for what is taken\n";
+  return out;
+}
+
 std::string headroom_lines(const AuditReport& report) {
   const AuditHeadroom& h = report.headroom;
   std::string out =
@@ -147,6 +171,7 @@ std::string audit_text(const AuditReport& report) {
   std::string out = audit_line("verdict", verdict_text(report));
   out += system_lines(report);
   out += terms_table(report);
+  if (report.timeline) out += timeline_table(*report.timeline);
   out += headroom_lines(report);
   out += alert_lines(report.alerts);
   out += fix_lines(report);
