@@ -30,6 +30,21 @@ void warn_of_tier(Resolved& r) {
                   r.device.id, gib_from_bytes(tier)));
 }
 
+// What the layers in the memory of the host cost.
+void note_host_layers(Resolved& r, double share) {
+  const std::string rate = "/environment/host_read_gb_per_s";
+  r.host_read_share = share;
+  if (share > 0) {
+    r.warnings.push_back(
+        fmt::format("{:.0f} % of the weights that a step reads lie in host memory, read at {:g} "
+                    "GB/s ({}; environment.host_read_gb_per_s): times rest on that",
+                    100 * share, r.scenario.environment.host_read_gb_per_s,
+                    r.scenario.is_given(rate) ? "given" : "assumed"));
+  } else if (r.scenario.is_given(rate)) {
+    r.scenario.refuse_unused(rate, ": all layers are on the device");
+  }
+}
+
 bool is_about_the_pool(StartupStage stage) {
   return stage == StartupStage::blocks || stage == StartupStage::max_length_request;
 }
@@ -73,6 +88,11 @@ void resize_pool(const Resolved& r, MemoryBudget& budget) {
   budget.kv_tokens = budget.total_blocks * budget.layout.block_tokens;
   budget.terms.bytes[kPool] = budget.kv_pool_bytes;
   budget.terms.bytes[kMargin] = free - budget.kv_pool_bytes;
+  std::erase_if(budget.charges, [](const StartupCharge& charge) {
+    return charge.purpose == MemoryPurpose::kv_pool;
+  });
+  budget.charges.push_back(
+      {StartupStage::kv_allocation, MemoryPurpose::kv_pool, budget.kv_pool_bytes});
   budget.max_concurrency =
       static_cast<double>(budget.kv_tokens) / static_cast<double>(r.max_model_len);
   if (budget.kv_tokens < r.max_model_len) {
@@ -143,6 +163,7 @@ BudgetedSystem budgeted(Resolved resolved) {
     resolved.warnings.insert(resolved.warnings.end(), list.begin(), list.end());
   }
   warn_of_tier(resolved);
+  note_host_layers(resolved, budget.host_read_share);
   if (engine.after_budget != nullptr) engine.after_budget(inputs, budget, options, resolved);
   if (!budget.failure && budget.max_model_len > 0 &&
       budget.max_model_len < resolved.max_model_len) {

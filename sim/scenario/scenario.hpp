@@ -47,6 +47,8 @@ struct EnvironmentSection {
   std::optional<double> memory_limit_gib;
   std::optional<std::string> free_metric;
   double storage_gb_per_s = 2;
+  // What llama.cpp attains of two channels of DDR5-5600 (89.6 GB/s) or less. Estimate.
+  double host_read_gb_per_s = 50;
   double host_growth_mib_per_hour = 0;
   // From the moment a machine stops answering to its engine's start: it must be noticed and
   // rebooted. Estimate: 3 min of watchdog and boot.

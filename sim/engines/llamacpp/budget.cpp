@@ -193,6 +193,7 @@ void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
     charge_host_weights(builder, options, split.host_weights, budget);
   } else if (split.host() > 0) {
     budget.host_weight_bytes = split.host_weights;
+    budget.host_read_share = split.host_read_share;
     budget.notes.push_back(
         fmt::format("on the host: {:.2f} GiB of weights, {:.2f} GiB of KV, {:.2f} GiB of buffers",
                     gib_from_bytes(split.host_weights), gib_from_bytes(split.host_kv),
@@ -419,6 +420,10 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
       layer_weights(model, first, range.last) + (output && last ? head + norm : 0);
   split.host_weights = table + layer_weights(model, 0, start) + (output ? 0 : norm) +
                        (output || model.tie_embeddings ? 0 : head);
+  const double host_read =
+      static_cast<double>(layer_weights(model, 0, start) + (output ? 0 : head));
+  const double read = static_cast<double>(layer_weights(model, 0, model.order.size()) + head);
+  split.host_read_share = read > 0 ? host_read / read : 0;
   const ByteCount vision = parts.bytes_of(ModelPart::vision);
   if (gpu_layers == 0) split.host_weights += vision;
   if (gpu_layers > 0 && stage == 0) split.device_weights += vision;

@@ -88,6 +88,7 @@ struct LlamacppSplit {
   ByteCount host_kv = 0;
   ByteCount device_compute = 0;
   ByteCount host_compute = 0;
+  double host_read_share = 0;  // of layers and output; the table gives a row per token
   [[nodiscard]] ByteCount device() const { return device_weights + device_kv + device_compute; }
   [[nodiscard]] ByteCount host() const { return host_weights + host_kv + host_compute; }
 };

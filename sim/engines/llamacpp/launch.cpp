@@ -11,7 +11,10 @@
 namespace headroom {
 namespace {
 
-constexpr std::string_view kPlacement = "this placement of tensors is not modelled";
+constexpr std::string_view kPlacement =
+    "this placement of tensors is not modelled: all count as on the device, so the engine is "
+    "slower "
+    "than said";
 constexpr std::string_view kTextOnly = "inputs other than text are not modelled";
 constexpr std::string_view kRope =
     "changes the model's configuration: check the model's context length";

@@ -209,6 +209,10 @@ TEST_CASE("n_gpu_layers decides how much of llama.cpp is on a discrete device") 
   const LlamacppSplit none = llamacpp_split(inputs, one_slot(8192), 0);
   CHECK(none.device() == 0);
   CHECK(none.host_weights == 2 * 8'030'261'248);
+  // Of what a step reads: all, the layers that are left, nothing.
+  CHECK(none.host_read_share == 1);
+  CHECK(now.host_read_share == Approx(24.0 * kLayer / (32.0 * kLayer + kTable)).epsilon(1e-4));
+  CHECK(llamacpp_split(inputs, one_slot(8192), 33).host_read_share == 0);
   LlamacppBudgetOptions no_offload = one_slot(8192);
   no_offload.no_kv_offload = true;
   CHECK(llamacpp_split(inputs, no_offload, 33).device_kv == 0);

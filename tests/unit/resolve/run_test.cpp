@@ -50,6 +50,32 @@ TEST_CASE("a static batch answers at its end") {
   CHECK(record.finish_ns == 64'000'000);
 }
 
+TEST_CASE("layers in host memory are read at its rate") {
+  const auto last_token_s = [](const char* layers, const char* environment) {
+    const RunResult result = result_of(R"({"model": "llama-3.1-8b", "device": "rtx4090",
+      "engine": {"name": "llamacpp", "ctx_size": 4096, "n_gpu_layers": )" +
+                                       std::string(layers) + "}," + environment + R"(
+      "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 1,
+                   "prompt": {"tokens": 100}, "output": {"tokens": 11}}})");
+    REQUIRE(result.started);
+    const RequestRecord& record = result.recorder->records()[0];
+    return static_cast<double>(record.finish_ns - record.first_token_ns) / 1e9;
+  };
+  // 15.0 GB of layers and output for each of ten tokens, at 50 GB/s, and no calibration reads them
+  // faster.
+  const double on_host = last_token_s("0", "");
+  CHECK(on_host > 10 * 15.0 / 50);
+  CHECK(on_host < 1.5 * 10 * 15.0 / 50);
+  const double at_twice = last_token_s("0", R"("environment": {"host_read_gb_per_s": 100},)");
+  CHECK(at_twice == Approx(on_host / 2).epsilon(0.05));
+  const double on_device = last_token_s("99", "");
+  CHECK(on_device < on_host / 10);
+  const double half = last_token_s("17", "");
+  CHECK(half == Approx((on_host + on_device) / 2).epsilon(0.1));
+  CHECK_THROWS_WITH(last_token_s("99", R"("environment": {"host_read_gb_per_s": 100},)"),
+                    Catch::Contains("all layers are on the device"));
+}
+
 TEST_CASE("a model that does not fit is a result with nothing arrived") {
   const RunResult result = run(load_scenario("llama-70b-does-not-fit", {}), Catalog::embedded());
   CHECK_FALSE(result.started);
