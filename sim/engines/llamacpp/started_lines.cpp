@@ -122,7 +122,10 @@ void take_board_of(std::string_view line, StartedLog& log) {
     }
   }
   if (contains(line, "using device ")) take_board(between(line, "(", ")"), log);
-  if (contains(line, "msg=\"inference compute\"")) take_board(between(line, " name=\"", "\""), log);
+  if (contains(line, "msg=\"inference compute\"")) {
+    const std::string_view described = between(line, " description=\"", "\"");  // since 0.13
+    take_board(described.empty() ? between(line, " name=\"", "\"") : described, log);
+  }
   constexpr std::string_view kMetal = "GPU name: ";
   if (const std::size_t at = line.find(kMetal); at != std::string_view::npos) {
     std::string_view name = line.substr(at + kMetal.size());
@@ -193,6 +196,18 @@ void read_llamacpp_settings(std::string_view line, StartedLog& log) {
   if (find_pattern(line, "kv_unified = true", number)) log.options["kv_unified"] = "true";
 }
 
+// Ollama gives its runner the tokens of all requests that it serves at once (server/sched.go).
+void take_context(double tokens, std::string_view line, std::string_view slots, StartedLog& log) {
+  std::array<double, 1> parallel{1};
+  if (find_pattern(line, slots, parallel) && parallel[0] >= 1) {
+    log.options["num_parallel"] = std::to_string(to_count(parallel[0]));
+  } else {
+    parallel[0] = 1;
+  }
+  log.options["num_ctx"] = std::to_string(to_count(tokens / parallel[0]));
+  log.figure(Said::pool_tokens) = tokens;
+}
+
 void read_ollama_settings(std::string_view line, StartedLog& log) {
   take_board_of(line, log);
   take_model_of(line, log);
@@ -200,9 +215,13 @@ void read_ollama_settings(std::string_view line, StartedLog& log) {
   const std::string_view release = between(line, "(version ", ")");
   if (!release.empty() && contains(line, "Listening on ")) log.options["version"] = release;
   std::array<double, 1> number{};
-  if (find_pattern(line, "--ctx-size #", number)) {
-    log.options["num_ctx"] = std::to_string(to_count(number[0]));
-    log.figure(Said::pool_tokens) = number[0];
+  if (find_pattern(line, "--ctx-size #", number))
+    take_context(number[0], line, "--parallel #", log);
+  // The runner of Ollama's own engine: of all slots together.
+  if (contains(line, "msg=load ") && find_pattern(line, "KvSize:#", number) && number[0] > 0) {
+    take_context(number[0], line, "Parallel:#", log);
+    const std::string_view format = between(line, " KvCacheType:", " ");
+    if (!format.empty()) log.options["kv_cache_type"] = format;
   }
 }
 

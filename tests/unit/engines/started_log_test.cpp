@@ -138,6 +138,23 @@ TEST_CASE("Ollama's own lines count, and those of its runner", "[started_log]") 
   CHECK(*log.host_gib == Approx(0.5));
 }
 
+TEST_CASE("Ollama's runner says what its slots hold together", "[started_log]") {
+  const StartedLog log = found_in(
+      "time=2026-11-20T09:40:11.822+01:00 level=INFO source=types.go:42 msg=\"inference compute\" "
+      "id=GPU-1a library=CUDA compute=8.9 name=CUDA0 description=\"NVIDIA GeForce RTX 4090\" "
+      "type=discrete total=\"24.0 GiB\" available=\"23.1 GiB\"\n"
+      "time=2026-11-20T09:41:03.020+01:00 level=INFO source=runner.go:1272 msg=load "
+      "request=\"{Operation:commit LoraPath:[] Parallel:2 BatchSize:512 FlashAttention:true "
+      "KvSize:65536 KvCacheType:q8_0 NumThreads:16 MultiUserCache:false}\"\n"
+      "time=2026-11-20T09:41:03.021+01:00 level=INFO source=device.go:240 msg=\"model weights\" "
+      "device=CUDA0 size=\"11.7 GiB\"\n");
+  CHECK(log.board == "NVIDIA GeForce RTX 4090");
+  CHECK(log.options.at("num_parallel") == "2");
+  CHECK(log.options.at("num_ctx") == "32768");
+  CHECK(log.options.at("kv_cache_type") == "q8_0");
+  check(log, Figure::pool_tokens, 65536);
+}
+
 TEST_CASE("TGI says how many tokens its pool holds", "[started_log]") {
   const StartedLog log = found_in(
       "2025-06-12T09:00:00Z  INFO text_generation_launcher: Args {\n"
