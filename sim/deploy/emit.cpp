@@ -51,6 +51,7 @@ struct DeploymentForm {
   DeploymentFiles (*write)(const Deployment& deployment);
   FromResult (*read)(const std::vector<DeploymentText>& files);
   bool (*routes)(std::string_view policy);  // as the scenario's router does
+  bool in_containers = true;                // images and device requests are NVIDIA's
   bool moves_kv = false;                    // between prefill and decode replicas
 };
 
@@ -58,13 +59,13 @@ constexpr std::array kForms{
     DeploymentForm{"kubernetes", kubernetes_files, read_deployment, routes_at_random},
     DeploymentForm{"helm-values", stack_files, read_deployment, stack_routes},
     DeploymentForm{"compose", compose_files, read_compose, never_routes},
-    DeploymentForm{"systemd", unit_files, read_units, never_routes},
-    DeploymentForm{"dynamo", dynamo_files, read_deployment, dynamo_routes, true},
-    DeploymentForm{"llm-d", modelservice_files, read_deployment, never_routes, true},
+    DeploymentForm{"systemd", unit_files, read_units, never_routes, false},
+    DeploymentForm{"dynamo", dynamo_files, read_deployment, dynamo_routes, true, true},
+    DeploymentForm{"llm-d", modelservice_files, read_deployment, never_routes, true, true},
 };
 // Behind an engine's name: "vllm-args".
 constexpr std::string_view kArgsForm = "-args";
-constexpr DeploymentForm kCommandForm{kArgsForm, command_files, read_command, never_routes};
+constexpr DeploymentForm kCommandForm{kArgsForm, command_files, read_command, never_routes, false};
 
 bool has_command(const Engine& engine) {
   return engine.launch != nullptr && !engine.launch->command.empty();
@@ -85,6 +86,18 @@ void check_engine(std::string_view form, const Deployment& deployment) {
     refuse_form(form, group,
                 fmt::format("the engine is {}: use {}{}", group.engine->name, group.engine->name,
                             kArgsForm));
+  }
+}
+
+void check_devices(std::string_view form, const Deployment& deployment, const Catalog& catalog) {
+  for (const DeployedGroup& group : deployment.groups) {
+    const std::string& vendor = catalog.device(group.device).vendor;
+    if (vendor == "nvidia") continue;
+    refuse_form(
+        form, group,
+        fmt::format("images and requests for devices are known for NVIDIA, not for {} ({}): "
+                    "use systemd or {}{}",
+                    group.device, vendor, group.engine->name, kArgsForm));
   }
 }
 
@@ -141,6 +154,7 @@ EmittedDeployment emit_deployment(std::string_view form, const Scenario& scenari
   const DeploymentForm& how = form_named(form);
   Deployment deployment = deployment_of(scenario, catalog);
   check_engine(form, deployment);
+  if (how.in_containers) check_devices(form, deployment, catalog);
   EmittedDeployment emitted;
   emitted.files = how.write(deployment);
   emitted.not_said = differing_options(scenario, how.read(emitted.files).scenario, catalog);

@@ -28,6 +28,18 @@ TEST_CASE("an engine without a server command is refused") {
   CHECK_THROWS_WITH(emit("kubernetes", "azure-code-orca"), Catch::Contains("orca"));
 }
 
+TEST_CASE("containers are written for devices of NVIDIA alone") {
+  Scenario scenario = load_scenario("demo", {});
+  scenario.device.name = "mi300x";
+  const auto emit_on_amd = [&](const char* form) {
+    return emit_deployment(form, scenario, Catalog::embedded(), {});
+  };
+  for (const char* form : {"kubernetes", "helm-values", "compose", "dynamo", "llm-d"}) {
+    CHECK_THROWS_WITH(emit_on_amd(form), Catch::Contains("not for mi300x (amd)"));
+  }
+  CHECK(emit_on_amd("systemd").files.front().text.find("vllm serve") != std::string::npos);
+}
+
 TEST_CASE("a start-up probe waits for the simulated start") {
   // 15 s for the process and 16.06 GB of weights at 2 GB/s: 23.0 s; three times that, every 10 s.
   const std::string text = emit("kubernetes", "demo").files.front().text;
