@@ -99,8 +99,13 @@ ConfigError unknown_name(std::string_view name, std::string_view kind,
   constexpr std::size_t kMostShown = 12;
   std::string nearest = nearest_name(name, near);
   std::string list;
-  if (nearest.empty() || edit_distance(name, nearest) > 1) {
-    std::vector<std::string> longer = longer_names(name, known);
+  std::vector<std::string> longer = longer_names(name, known);
+  // "gemma-2" may be gemma-2b, one letter away, or gemma-2-9b.
+  const bool goes_on = std::ranges::find(longer, nearest) != longer.end() &&
+                       std::ranges::any_of(longer, [&](const std::string& one) {
+                         return !plain_letters(one).starts_with(plain_letters(nearest));
+                       });
+  if (nearest.empty() || goes_on || edit_distance(name, nearest) > 1) {
     const bool cut = longer.size() > kMostShown;
     if (cut) longer.resize(kMostShown);
     if (longer.size() == 1) nearest = longer.front();
@@ -232,6 +237,11 @@ ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overr
   if (overrides.empty()) return read_row(*row, {});
   const std::string text = read_text_file(overrides);
   return read_row(*row, {text, overrides.string()});
+}
+
+ModelSpec Catalog::model_in_16_bits(std::string_view id) const {
+  const std::optional<ModelRow> row = models_.find(id);
+  return row ? read_row(not_quantised(*row), {}) : model(id);
 }
 
 const DeviceSpec& Catalog::device(std::string_view name) const {

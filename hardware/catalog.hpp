@@ -44,6 +44,8 @@ class Catalog {
   // `overrides` is a file merged over its config.json (may be empty).
   [[nodiscard]] ModelSpec model(std::string_view id,
                                 const std::filesystem::path& overrides = {}) const;
+  // The same before it was quantised.
+  [[nodiscard]] ModelSpec model_in_16_bits(std::string_view id) const;
   [[nodiscard]] bool has_model(std::string_view id) const;
   // The id of the model whose repository has this name (in any case, with or without dashes,
   // without the organisation), else empty.

@@ -257,6 +257,18 @@ std::vector<Value> parse_file(std::string_view text, const std::string& file,
 
 }  // namespace
 
+ModelRow not_quantised(ModelRow row) {
+  Json config = Json::parse(row.config);
+  for (const char* section : {"", "/text_config"}) {
+    const Json::json_pointer at(section);
+    if (!config.contains(at)) continue;
+    for (const char* key : {"quantization_config", "compression_config"}) config[at].erase(key);
+  }
+  row.config = config.dump();
+  row.quantization.clear();
+  return row;
+}
+
 ModelRow parse_model_row(std::string_view row, const std::string& file, std::size_t number) {
   const std::string pointer = fmt::format("/models/{}", number);
   try {

@@ -29,6 +29,8 @@ struct ModelRow {
 // One row of such a file, the `number`th from 0.
 [[nodiscard]] ModelRow parse_model_row(std::string_view row, const std::string& file,
                                        std::size_t number);
+// The row without what it says of formats: weights in the model's own dtype.
+[[nodiscard]] ModelRow not_quantised(ModelRow row);
 [[nodiscard]] std::vector<DeviceSpec> parse_devices(std::string_view text, const std::string& file);
 [[nodiscard]] std::vector<BetweenKernels> parse_between_kernels(std::string_view text,
                                                                 const std::string& file);

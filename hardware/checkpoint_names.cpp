@@ -30,6 +30,12 @@ constexpr std::array kSuffixes{
     Suffix{"fp4", "nvfp4"},
     Suffix{"mxfp4", "mxfp4"},
     Suffix{"bnb", "bitsandbytes"},
+    Suffix{"unsloth-bnb-4bit", "bitsandbytes"},
+    Suffix{"fp8-block", "fp8"},
+    Suffix{"fp8-kv", "fp8"},
+    Suffix{"nvfp4a16", "nvfp4"},
+    Suffix{"mxfp4-preview", "mxfp4"},
+    Suffix{"w4a16-ct", "int4"},
     Suffix{"dynamic"},
     Suffix{"autoround"},
     Suffix{"quantized.w8a8", "int8"},
@@ -44,6 +50,9 @@ constexpr std::array kSuffixes{
     Suffix{"fp16", {}, false, true},
     Suffix{"f16", {}, false, true},
     Suffix{"uncensored", {}, true},
+    Suffix{"abliterated", {}, true},
+    Suffix{"base", {}, true},
+    Suffix{"pt", {}, true},
     Suffix{"instruct", {}, true},
     Suffix{"chat", {}, true},
     Suffix{"it", {}, true},
@@ -90,6 +99,13 @@ std::string plain_name(std::string_view name) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
   if (text.ends_with(".gguf")) text.resize(text.size() - 5);
+  // One of the parts of a file that was split: "-00001-of-00003".
+  constexpr std::string_view kPart = "-00000-of-00000";
+  if (text.size() > kPart.size()) {
+    const std::string_view end = std::string_view(text).substr(text.size() - kPart.size());
+    const auto same = [](char a, char b) { return b == '0' ? a >= '0' && a <= '9' : a == b; };
+    if (std::ranges::equal(end, kPart, same)) text.resize(text.size() - kPart.size());
+  }
   return text;
 }
 
@@ -171,8 +187,10 @@ std::optional<NamedCheckpoint> find_checkpoint(const Catalog& catalog, std::stri
     }
     const Suffix* suffix = take_suffix(rest);
     if (suffix == nullptr || (found && suffix->is_training)) break;
-    // "AWQ-4bit", "AWQ-INT4": the word in front is the method.
-    if (!suffix->quantization.empty()) quantization = suffix->quantization;
+    // "AWQ-4bit", "AWQ-INT4": the word in front is the method; that of "GPTQ-Int8" has 4 bits here.
+    if (!suffix->quantization.empty() && quantization != "int8") {
+      quantization = suffix->quantization;
+    }
     in_16_bits = in_16_bits || suffix->in_16_bits;
   }
   return found;

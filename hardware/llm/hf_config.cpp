@@ -64,6 +64,18 @@ const HfFamily& text_family(const HfFamily& family, const HfFields& text, bool n
   return by_fields ? family : *find_hf_family(family.text);
 }
 
+// DBRX and MPT keep fields of their layers in parts of their own.
+void lift_parts(HfJson& text) {
+  for (const char* part : {"attn_config", "ffn_config"}) {
+    if (!text.contains(part) || !text[part].is_object()) continue;
+    const HfJson fields = text[part];
+    for (const auto& field : fields.items()) {
+      if (!text.contains(field.key())) text[field.key()] = field.value();
+    }
+    text.erase(part);
+  }
+}
+
 // Fields of the family's config class that the config leaves out; noted by name.
 void add_defaults(std::string_view defaults, HfJson& text, HfLog& log) {
   std::vector<std::string> added;
@@ -161,6 +173,7 @@ ModelSpec read_hf_config(const HfText& config, const HfText& quantization,
     if (pointer.empty() && json.contains(at) && json.at(at).is_object()) pointer = at.to_string();
   }
   HfJson text_json = json.at(HfJson::json_pointer(pointer));
+  lift_parts(text_json);
   const HfFamily& text = text_family(family, HfFields(text_json, pointer, log), !pointer.empty());
   add_defaults(text.traits.defaults, text_json, log);
   if (text.architecture == family.text) add_defaults(family.traits.defaults, text_json, log);

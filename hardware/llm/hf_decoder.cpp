@@ -17,7 +17,7 @@ bool has_bias(const HfIntake& in, const HfBias& bias) {
 std::int64_t read_kv_heads(const HfIntake& in, std::int64_t q_heads) {
   const auto given =
       in.text.find_integer({"num_key_value_heads", "num_kv_heads", "n_head_kv", "n_kv_heads",
-                            "num_attention_groups", "multi_query_group_num"});
+                            "num_attention_groups", "multi_query_group_num", "kv_n_heads"});
   // GPT-BigCode and the first Falcons say "multi_query"; ChatGLM gives the number of groups.
   const bool multi_query = in.text.flag("multi_query", false);
   if (multi_query && !in.text.flag("new_decoder_architecture", false)) return 1;
@@ -111,12 +111,16 @@ AttentionSpec read_attention(const HfIntake& in) {
                         fmt::format("a divisor of the {} attention heads", a.q_heads));
   }
   a.head_dim = read_head_dim(in, a.q_heads);
-  a.v_head_dim = in.text.integer_or({"v_head_dim"}, a.head_dim);
+  // DeepSeek-OCR writes 0 where it has no latent attention.
+  const std::int64_t value_dim = in.text.integer_or({"v_head_dim"}, 0);
+  a.v_head_dim = value_dim > 0 ? value_dim : a.head_dim;
   a.qkv_bias = has_bias(in, in.traits.qkv_bias);
   a.o_bias = has_bias(in, in.traits.o_bias);
   a.qk_norm = has_head_norm(in);
   a.norms_all_heads = in.traits.qk_norm == HfQkNorm::full;
   a.sinks = in.traits.sinks;
+  // Step 3: queries through a low rank of their own.
+  a.q_lora_rank = in.text.integer_or({"share_q_dim"}, 0);
   a.format = in.format();
   return a;
 }
@@ -135,8 +139,8 @@ std::int64_t read_ffn(const HfIntake& in) {
   const auto given = in.text.find_integer(
       {"dense_intermediate_size", "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
   if (given && *given > 0) return *given;
-  // GPT-2, BLOOM and Falcon leave it out: four times the width.
-  if (!in.traits.gated) return 4 * in.model.hidden;
+  // GPT-2, GPT-J, BLOOM and Falcon leave it out, MPT says how many times the width.
+  if (!in.traits.gated) return in.text.bounded("expansion_ratio", 4, 64) * in.model.hidden;
   in.text.missing("intermediate_size");
   return 1;
 }

@@ -86,7 +86,8 @@ MoeSpec read_moe(const HfIntake& in) {
                         fmt::format("{} of {} experts per token", moe.top_k, moe.experts));
   }
   moe.ffn = in.text.integer({"moe_intermediate_size", "expert_intermediate_size",
-                             "expert_ffn_hidden_size", "moe_ffn_hidden_size", "intermediate_size"});
+                             "expert_ffn_hidden_size", "moe_ffn_hidden_size", "intermediate_size",
+                             "ffn_hidden_size"});
   moe.shared_ffn = read_shared_ffn(in, moe);
   moe.latent =
       in.text.integer_or({"moe_latent_size", "routed_expert_hidden_size", "moe_hidden_size"}, 0);

@@ -123,6 +123,9 @@ constexpr HfTraits kGptNeoX{.qkv_bias = {"attention_bias", true},
                             .mlp_bias = kAlways,
                             .layer_norm = true,
                             .gated = false};
+constexpr HfTraits kGptJ{
+    .mlp_bias = kAlways, .norms = 1, .layer_norm = true, .gated = false, .head_bias = true};
+constexpr HfTraits kMpt{.gated = false, .tied = true};
 constexpr HfTraits kBloom{.qkv_bias = kAlways,
                           .o_bias = kAlways,
                           .mlp_bias = kAlways,
@@ -208,6 +211,7 @@ constexpr HfFamily kTextFamilies[] = {
     {"FalconMambaForCausalLM", "falcon_mamba", read_mamba, kTied},
     {"GPT2LMHeadModel", "gpt2", read_decoder, kGpt2},
     {"GPTBigCodeForCausalLM", "gpt_bigcode", read_decoder, kBigCode},
+    {"GPTJForCausalLM", "gptj", read_decoder, kGptJ},
     {"GPTNeoXForCausalLM", "gpt_neox", read_decoder, kGptNeoX},
     {"Gemma2ForCausalLM", "gemma2", read_decoder, kGemma2},
     {"Gemma3ForCausalLM", "gemma3_text", read_decoder, kGemma3},
@@ -250,6 +254,8 @@ constexpr HfFamily kTextFamilies[] = {
     {"MiniMaxM3ForCausalLM", "minimax_m3", read_layers, kPlainRouted},
     {"MiniMaxM3SparseForCausalLM", "minimax_m3_vl_text", read_layers, kPlainRouted},
     {"Ministral3ForCausalLM", "ministral3", read_decoder, kMistral},
+    {"MPTForCausalLM", "mpt", read_decoder, kMpt},
+    {"Mistral4ForCausalLM", "mistral4", read_layers, kLatent},
     {"MistralForCausalLM", "mistral", read_decoder, kMistral},
     {"MixtralForCausalLM", "mixtral", read_decoder, kMistral},
     {"NemotronForCausalLM",

@@ -158,11 +158,9 @@ LayerKind layer_of(const HfIntake& in, HfMixer mixer, bool experts, std::int64_t
     kind.extra_params += hyper_connection_params(in, streams);
     kind.residual_streams = streams;
   }
-  if (experts) {
-    kind.moe = read_moe(in);
-  } else {
-    kind.mlp = read_mlp(in, read_ffn(in));
-  }
+  if (experts) kind.moe = read_moe(in);
+  // Grok: an MLP beside the experts of each layer.
+  if (!experts || in.text.flag("residual_moe", false)) kind.mlp = read_mlp(in, read_ffn(in));
   return kind;
 }
 

@@ -103,16 +103,19 @@ void read_longcat(HfIntake& in) {
   in.model.kinds.clear();
   in.model.order.clear();
   const MlpSpec mlp = read_mlp(in, in.text.integer({"ffn_hidden_size"}));
+  // The router chooses among the experts without weights as well: a row and a bias each.
+  const std::int64_t idle = in.text.bounded("zero_expert_num", 0, 65536);
   in.root.log().check_complete();
   for (std::size_t i = 0; i < blocks.order.size(); ++i) {
     LayerKind first = blocks.layer(i);
     first.mlp = mlp;
     LayerKind second = first;
     second.moe.reset();
+    first.extra_params += idle * (in.model.hidden + 1);
     add_layers(in.model, first, 1);
     add_layers(in.model, second, 1);
   }
-  if (const std::int64_t idle = in.text.integer_or({"zero_expert_num"}, 0); idle > 0) {
+  if (idle > 0) {
     in.note(fmt::format(
         "{} of the router's choices are experts without weights: a token reads fewer than "
         "{} others, which are counted",

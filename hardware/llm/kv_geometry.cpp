@@ -8,6 +8,7 @@
 
 #include "hardware/llm/parameters.hpp"
 #include "sim/kernel/check.hpp"
+#include "sim/kernel/errors.hpp"
 
 namespace headroom {
 
@@ -253,7 +254,12 @@ KvLayout flat_kv_layout(const ModelSpec& model, const KvFormat& kv, const Shardi
 KvLayout grouped_kv_layout(const ModelSpec& model, const KvFormat& kv, const Sharding& sharding,
                            std::int64_t stage, const KvGrouping& grouping) {
   std::vector<KvClass> classes = kv_classes(model, kv, sharding, stage);
-  HEADROOM_CHECK(!classes.empty(), fmt::format("{}: no layer keeps KV or states", model.id));
+  if (classes.empty()) {
+    throw ConfigError(
+        fmt::format("pipeline_parallel_size {}: stage {} of {} has no layer with KV "
+                    "or states, which is not modelled; fewer stages",
+                    sharding.pipeline, stage, model.id));
+  }
   // One window of all layers is not a hybrid (vLLM: v1/core/kv_cache_utils.py,
   // unify_hybrid_kv_cache_specs).
   if (!grouping.hybrid_manager && classes.size() > 1) {

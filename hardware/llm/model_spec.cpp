@@ -32,8 +32,14 @@ class ShardingCheck {
   }
   void divides(std::string_view what, std::int64_t value) const {
     if (value % s_.tensor == 0) return;
-    throw ConfigError(fmt::format("tensor_parallel_size {}: {} of {} is {}, not divisible",
-                                  s_.tensor, what, m_.id, value));
+    std::vector<std::int64_t> fitting;
+    for (std::int64_t ranks = 1; ranks < s_.tensor; ++ranks) {
+      if (value % ranks == 0) fitting.push_back(ranks);
+    }
+    throw ConfigError(
+        fmt::format("tensor_parallel_size {}: {} of {} is {}, not divisible (below, "
+                    "it is by {})",
+                    s_.tensor, what, m_.id, value, fmt::join(fitting, ", ")));
   }
   // Divided, or a whole number of ranks share one.
   void divides_or_repeats(std::string_view what, std::int64_t value) const {

@@ -243,6 +243,10 @@ bool Resolver::read_checkpoint_name(const std::filesystem::path& overrides) {
   std::string note = named->note;
   std::string& given = s.engine.quantization;
   weights_told_ = named->in_16_bits;
+  if (named->in_16_bits && overrides.empty() && named->quantization.empty()) {
+    r_.model = catalog_.model_in_16_bits(named->model);
+    note += ", in 16 bits";
+  }
   // Model Optimizer's script quantises the cache, too, where nobody says otherwise
   // (examples/llm_ptq/hf_ptq.py: kv_cache_qformat).
   const std::string repository = repository_of(s.model);

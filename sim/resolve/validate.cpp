@@ -19,7 +19,8 @@ class Validator {
   explicit Validator(const Scenario& scenario) : s_(scenario) {}
 
   void system() const {
-    if (s_.model.empty()) s_.refuse_missing("/model", "a model from the catalog, or a config.json");
+    if (s_.model.empty())
+      s_.refuse_missing("/model", "a model from the catalog, or a config.json (--set model=NAME)");
     if (s_.device.name.empty()) s_.refuse_missing("/device", "a device from the catalog");
     if (s_.engine.num_gpu_blocks_override && s_.engine.kv_cache_memory_bytes) {
       s_.refuse("/engine/num_gpu_blocks_override",

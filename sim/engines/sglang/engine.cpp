@@ -328,6 +328,7 @@ const Engine& sglang_engine() {
       .versioned = true,
       .newest = kNewestSglang,
       .summary = "SGLang: separate prefill batches, radix cache, retraction",
+      .measured = "memory, traffic",
       .budget_rule = "sglang",
       .scheduler = "sglang",
       .cost_family = "sglang",

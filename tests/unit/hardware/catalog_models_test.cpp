@@ -139,6 +139,19 @@ TEST_CASE("catalog models have their published totals, towers included") {
   }
 }
 
+TEST_CASE("catalog models have the parameters that a record of repositories gives") {
+  const Json record =
+      read_json(fs::path(HEADROOM_SOURCE_DIR) / "hardware/catalog/measured/parameter_counts.json");
+  const Catalog catalog = Catalog::embedded();
+  CHECK(record.at("counts").size() > 250);
+  for (const auto& [id, count] : record.at("counts").items()) {
+    INFO(id);
+    const ModelSpec spec = catalog.model(id);
+    const auto stored = static_cast<double>(params_total(spec) + spec.unloaded_params);
+    CHECK(stored == Approx(count.get<double>()).epsilon(0.01));
+  }
+}
+
 TEST_CASE("catalog models are as large as their names and model cards say") {
   // Billions, rounded there.
   const std::vector<std::pair<std::string, double>> published{
@@ -243,6 +256,17 @@ TEST_CASE("a shortened config means what the collected one says") {
     CHECK(model_parts(spec).bytes_total() == model_parts(full).bytes_total());
   }
   CHECK(compared == 72);
+}
+
+TEST_CASE("a quantised model is also known in 16 bits") {
+  const Catalog catalog = Catalog::embedded();
+  for (const char* id : {"deepseek-v3", "gpt-oss-20b", "deepseek-r1-0528-nvfp4-v2"}) {
+    INFO(id);
+    const ModelSpec plain = catalog.model_in_16_bits(id);
+    CHECK(model_parts(plain).bytes_total() == 2 * params_total(plain));
+    CHECK(params_total(plain) == params_total(catalog.model(id)));
+    CHECK(model_parts(catalog.model(id)).bytes_total() < 2 * params_total(plain));
+  }
 }
 
 TEST_CASE("catalog models weigh what start-up logs of vLLM say") {

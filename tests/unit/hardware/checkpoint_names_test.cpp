@@ -58,6 +58,15 @@ TEST_CASE("other people's quantisations are the model with a format", "[names]")
   CHECK(named("someone/MiniMax-M2.7-AWQ").model == "minimax-m2.7");
   CHECK(named("x/Qwen2.5-7B-Instruct-GPTQ-Int4").quantization == "gptq");
   CHECK(named("x/Llama-3.1-8B-Instruct-quantized.w4a16").quantization == "int4");
+  CHECK(named("Qwen/Qwen2.5-72B-Instruct-GPTQ-Int8").quantization == "int8");  // not GPTQ's 4 bits
+  CHECK(named("unsloth/Qwen3-8B-unsloth-bnb-4bit").quantization == "bitsandbytes");
+  CHECK(named("RedHatAI/Qwen3-8B-FP8-block").quantization == "fp8");
+  const NamedCheckpoint part = named("/m/Llama-3.3-70B-Instruct-IQ4_XS-00001-of-00002.gguf");
+  CHECK(part.model == "llama-3.3-70b");
+  CHECK(part.quantization == "q4_0");
+  CHECK(named("amd/Llama-3.1-8B-Instruct-FP8-KV").quantization == "fp8");
+  CHECK(named("RedHatAI/Qwen3-8B-NVFP4A16").quantization == "nvfp4");
+  CHECK(named("x/Llama-3.1-8B-Instruct-abliterated").model == "llama-3.1-8b");
   const NamedCheckpoint uncensored = named("AEON-7/Gemma-4-26B-A4B-it-Uncensored-NVFP4");
   CHECK(uncensored.model == "gemma-4-26b-a4b");
   CHECK(uncensored.quantization == "nvfp4");

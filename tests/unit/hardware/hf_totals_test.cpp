@@ -19,9 +19,41 @@ bool about(std::int64_t value, double published) {
 
 }  // namespace
 
+TEST_CASE("decoders whose layers keep fields in parts of their own have their published totals") {
+  CHECK(total(R"({"architectures": ["MPTForCausalLM"], "d_model": 4096, "expansion_ratio": 4,
+    "max_seq_len": 2048, "n_heads": 32, "n_layers": 32, "no_bias": true, "vocab_size": 50432,
+    "attn_config": {"alibi": true, "attn_type": "multihead_attention"}})") == 6'649'286'656);
+  CHECK(total(R"({"architectures": ["DbrxForCausalLM"], "d_model": 6144, "n_heads": 48,
+    "n_layers": 40, "max_seq_len": 32768, "vocab_size": 100352, "tie_word_embeddings": false,
+    "attn_config": {"clip_qkv": 8, "kv_n_heads": 8, "rope_theta": 500000},
+    "ffn_config": {"ffn_hidden_size": 10752, "moe_num_experts": 16, "moe_top_k": 4}})") ==
+        131'596'523'520);
+}
+
+TEST_CASE("an MLP beside experts, shared queries and a router's idle rows are counted") {
+  // Grok 2: about 270e9.
+  CHECK(about(total(R"({"architectures": ["Grok1ForCausalLM"], "hidden_size": 8192,
+    "intermediate_size": 32768, "moe_intermediate_size": 16384, "num_hidden_layers": 64,
+    "num_attention_heads": 64, "num_key_value_heads": 8, "head_dim": 128, "num_local_experts": 8,
+    "num_experts_per_tok": 2, "residual_moe": true, "vocab_size": 131072,
+    "max_position_embeddings": 131072, "tie_word_embeddings": false})"),
+              270e9));
+  // Step 3's decoder: 320,969,912,832 with its tower, of 1.8e9 at this depth and width.
+  CHECK(about(total(R"({"architectures": ["Step3TextForCausalLM"], "hidden_size": 7168,
+    "intermediate_size": 18432, "num_attention_heads": 64, "num_attention_groups": 1,
+    "num_hidden_layers": 61, "max_seq_len": 65536, "vocab_size": 128815,
+    "first_k_dense_replace": 4, "mlp_only_layers": [60],
+    "moe_num_experts": 48, "moe_top_k": 3, "moe_intermediate_size": 5120, "share_expert_dim": 5120,
+    "share_q_dim": 2048, "head_dim": 256})"),
+              320.97e9 - 1.8e9));
+}
+
 TEST_CASE("decoders with biases, layer norms and learned positions have their published totals") {
   CHECK(total(R"({"architectures": ["GPT2LMHeadModel"], "n_embd": 768, "n_layer": 12, "n_head": 12,
     "n_positions": 1024, "vocab_size": 50257, "dtype": "float32"})") == 124'439'808);
+  CHECK(total(R"({"architectures": ["GPTJForCausalLM"], "n_embd": 4096, "n_layer": 28, "n_head": 16,
+    "n_inner": null, "n_positions": 2048, "rotary_dim": 64, "vocab_size": 50400,
+    "tie_word_embeddings": false})") == 6'050'882'784);
   CHECK(total(R"({"architectures": ["BloomForCausalLM"], "hidden_size": 4096, "n_layer": 30,
     "num_attention_heads": 32, "seq_length": 2048, "vocab_size": 250880})") == 7'069'016'064);
   CHECK(total(R"({"architectures": ["OPTForCausalLM"], "hidden_size": 5120, "ffn_dim": 20480,

@@ -257,7 +257,7 @@ TEST_CASE("a model that is priced by kernels by itself is priced on every device
       request.kernels = kEngines[number % 3];
       // Steps as large as SGLang's prefill batches, in a pool of half a million tokens.
       request.roofline.limits = {.max_num_seqs = 4096,
-                                 .max_step_tokens = 500'000,
+                                 .max_step_tokens = 250'000,
                                  .max_model_len = 131'072,
                                  .max_context_tokens = 500'000};
       request.roofline.parallel.sharding.tensor = 8;

@@ -71,7 +71,8 @@ TEST_CASE("an error is one sentence: who gave the value, its place, what it is a
   CHECK(of_engine(R"({"max_num_seqs": "x"})").text ==
         "s.json: /engine/max_num_seqs: value \"x\": expected integer >= 1 and <= 1000000");
   CHECK(said(R"({"device": "h100-sxm", "workload": {"trace": {"file": "t.csv"}}})").text ==
-        "s.json: /model: missing: expected a model from the catalog, or a config.json");
+        "s.json: /model: missing: expected a model from the catalog, or a config.json (--set "
+        "model=NAME)");
   CHECK(said(R"({"workload": {"num_requests": 9, "arrivals": 5, "prompt": 8}})").text ==
         R"(s.json: missing: model, device, workload.output; for example {"model": "llama-3.1-8b", )"
         R"("device": "h100-sxm", "workload": {"output": 400}})");
