@@ -83,7 +83,7 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
   const Sharding& s = resolved.sharding;
   // What measured runs had: whole devices, tensor parallelism at most.
   const bool like_measured =
-      section.clock_share == 1 && section.bandwidth_share == 1 && s.devices() == s.tensor;
+      section.clock_share == 1 && bandwidth_share(resolved) == 1 && s.devices() == s.tensor;
   // How right another vendor's kernel times are at home says nothing of them here.
   if (const auto& taken = resolved.device.kernels_of; kernels && taken) {
     ExpectedError known;

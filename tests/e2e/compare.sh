@@ -2,9 +2,9 @@
 # Two scenarios under the same traffic: table, JSON, folders for a report, any number of threads.
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-"$HEADROOM" compare demo --set workload.arrivals.request_rate=6 --set-b engine.max_num_seqs=20 \
+"$HEADROOM" compare demo --set workload.arrivals.request_rate=6 --set-b engine.max_num_seqs=16 \
   --set workload.num_requests=2000 -o pair >text.txt
-grep -qE "mean_ttft_ms.*differs" text.txt || fail "a batch limit of 20 is not seen"
+grep -qE "mean_ttft_ms.*differs" text.txt || fail "a batch limit of 16 is not seen"
 grep -qE '^ *queue +\+' text.txt || fail 'the queue is not named'
 for side in a b; do
   [[ -e pair/$side/summary.json && -e pair/$side/requests.csv ]] || fail "results of $side"

@@ -34,9 +34,9 @@ class_at_most() {
 
 # vLLM on an H200, which no constant has seen.
 "$HEADROOM" validate runs "$published/h200" >scores.txt
-class_at_most 8 'vllm h200-sxm dense' TPOT 5
-class_at_most 5 'vllm h200-sxm dense' 'TTFT mean' 6
-class_at_most 4.5 'vllm h200-sxm dense' tokens/s 5
+class_at_most 4.5 'vllm h200-sxm dense' TPOT 5
+class_at_most 8 'vllm h200-sxm dense' 'TTFT mean' 6
+class_at_most 3 'vllm h200-sxm dense' tokens/s 5
 class_at_most 15 'vllm h200-sxm experts' TPOT 5
 
 measured=$HEADROOM_SOURCE_DIR/../shared/groundtruth

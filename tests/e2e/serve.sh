@@ -13,7 +13,8 @@ grep -q 'playground is at /ui/' served.txt || fail "$(cat served.txt)"
 grep -q page answer.json || fail "another page: $(cat answer.json)"
 [[ $(curl -s -o answer.json -w '%{content_type}' "$url/ui/data/core.js") == text/javascript* ]] ||
   fail 'a script of another type'
-curl -s "$url/" | grep -q '<p><a href="ui/">' || fail 'no link to it'
+curl -s -o page.html "$url/"
+grep -q '<p><a href="ui/">' page.html || fail 'no link to it'
 [[ $(curl -s -o answer.json -w '%{redirect_url}' "$url/ui") == "$url/ui/" ]] ||
   fail 'no way to /ui/'
 for path in /ui/none /ui/data /ui/data/../../served.txt /ui/..%2fserved.txt; do
@@ -25,7 +26,8 @@ expect_error 'scripts/playground.sh' "$HEADROOM" serve demo --ui ui/data
 # --- what was served is what the trace gives ---
 
 serve demo -o served
-curl -s "$url/" | grep -q '<p hidden><a href="ui/">' || fail 'a link to no playground'
+curl -s -o page.html "$url/"
+grep -q '<p hidden><a href="ui/">' page.html || fail 'a link to no playground'
 python3 -B "$client" "$url" load 60 3
 ends 0
 "$HEADROOM" run served/scenario.json -o replay >/dev/null
