@@ -420,9 +420,8 @@ LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOpt
       layer_weights(model, first, range.last) + (output && last ? head + norm : 0);
   split.host_weights = table + layer_weights(model, 0, start) + (output ? 0 : norm) +
                        (output || model.tie_embeddings ? 0 : head);
-  const double host_read =
-      static_cast<double>(layer_weights(model, 0, start) + (output ? 0 : head));
-  const double read = static_cast<double>(layer_weights(model, 0, model.order.size()) + head);
+  const auto host_read = static_cast<double>(layer_weights(model, 0, start) + (output ? 0 : head));
+  const auto read = static_cast<double>(layer_weights(model, 0, model.order.size()) + head);
   split.host_read_share = read > 0 ? host_read / read : 0;
   const ByteCount vision = parts.bytes_of(ModelPart::vision);
   if (gpu_layers == 0) split.host_weights += vision;

@@ -157,7 +157,7 @@ class GraphBuilder {
     const std::int64_t key = a.mla ? a.mla->kv_lora_rank + a.mla->qk_rope : a.kv_heads * a.head_dim;
     const std::int64_t value = a.mla ? 0 : a.kv_heads * a.v_head_dim;
     const std::int64_t heads = a.q_heads * (a.mla ? a.mla->kv_lora_rank : a.v_head_dim);
-    const double whole = static_cast<double>(query + key + value + heads);
+    const auto whole = static_cast<double>(query + key + value + heads);
     const auto share = [&](std::int64_t width) { return static_cast<double>(width) / whole; };
     const Tensor q_and_gate =
         product(normed, a.output_gate ? 2 * query : query, ModelPart::attention, share(query));
