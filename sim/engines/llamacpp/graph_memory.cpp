@@ -59,7 +59,7 @@ class Holes {
 GraphMemory::Tensor GraphMemory::append(std::initializer_list<Tensor> sources, ByteCount bytes,
                                         bool in_place) {
   Operation operation{.reads = sources.size(), .bytes = bytes, .in_place = in_place};
-  std::ranges::copy(sources, operation.read.begin());
+  std::copy(sources.begin(), sources.end(), operation.read.begin());
   operations_.push_back(operation);
   return operations_.size() - 1;
 }
