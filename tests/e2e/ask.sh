@@ -125,6 +125,11 @@ grep -q 'on 2 x rtx4090' spaced.txt || fail "$(cat spaced.txt)"
 answer 0 formats.txt --model qwen3-8b,Qwen/Qwen3-8B-FP8 --device l40s --rate 1 --in 500 --out 50
 grep -qE '^ *model +weights +devices' formats.txt || fail "$(cat formats.txt)"
 
+# All replicas are named.
+answer 0 replicas.txt demo --set fleet.replicas=3 --set workload.num_requests=500
+grep -q '^system  *llama-3.1-8b on 3 replicas of h100-sxm' replicas.txt ||
+  fail "$(cat replicas.txt)"
+
 # Variants of one model are told apart.
 answer 0 variants.txt --model qwen3-32b,qwen3-32b:q4_k_m --device 2xh100-sxm --rate 1
 for name in qwen3-32b qwen3-32b:q4_k_m; do

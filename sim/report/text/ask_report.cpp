@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "hardware/llm/dtype.hpp"
 #include "sim/kernel/nearest_name.hpp"
@@ -43,11 +45,22 @@ std::string load_text(LoadKind kind, double value) {
   return "";
 }
 
+// "3 replicas of 2 x h100-sxm", of each group of a fleet.
+std::string devices_text(const RunResult& run) {
+  std::vector<std::string> texts;
+  for (const FleetGroup& group : run.groups) {
+    const std::int64_t devices = group.resolved.sharding.devices();
+    texts.push_back(fmt::format("{}{}{}{}", run.groups.size() > 1 ? group.name + ": " : "",
+                                group.count > 1 ? fmt::format("{} replicas of ", group.count) : "",
+                                devices > 1 ? fmt::format("{} x ", devices) : "",
+                                group.resolved.device.id));
+  }
+  return comma_list(texts);
+}
+
 std::string ask_system_text(const AskAnswer& answer) {
   const Resolved& r = answer.run.resolved;
-  const std::int64_t devices = r.sharding.devices();
-  std::string text = fmt::format("{} on {}{}, engine {} {}", r.model.id,
-                                 devices > 1 ? fmt::format("{} x ", devices) : "", r.device.id,
+  std::string text = fmt::format("{} on {}, engine {} {}", r.model.id, devices_text(answer.run),
                                  r.engine->name, r.scenario.engine.version.value_or(""));
   if (answer.run.started) {
     text += fmt::format("; {} per device for KV = {} tokens",
