@@ -168,12 +168,7 @@ std::int64_t HfFields::integer_or(HfKeys keys, std::int64_t fallback) const {
 
 std::int64_t HfFields::bounded(std::string_view key, std::int64_t fallback,
                                std::int64_t most) const {
-  // A square's sides, [14, 14], are one of them.
-  const HfJson* given = find(key);
-  const bool is_pair = given != nullptr && given->is_array() && given->size() == 2 &&
-                       given->front() == given->back() && given->front().is_number_integer();
-  const std::int64_t value =
-      is_pair ? given->front().get<std::int64_t>() : integer_or({key}, fallback);
+  const std::int64_t value = integer_or({key}, fallback);
   if (value > most) throw error(key, fmt::format("at most {}", most));
   return value;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "hardware/llm/hf_reader.hpp"
 
@@ -33,6 +34,17 @@ struct Tower {
   }
 };
 
+// A side of a square; some configs write both, [14, 14].
+std::int64_t read_side(const HfFields& v, std::string_view key, std::int64_t fallback,
+                       std::int64_t most) {
+  if (!v.is_list(key)) return v.bounded(key, fallback, most);
+  const std::vector<std::int64_t> sides = v.integers(key);
+  if (sides.size() == 2 && sides[0] == sides[1] && sides[0] >= 1 && sides[0] <= most) {
+    return sides[0];
+  }
+  throw v.error(key, fmt::format("a side, or twice the same, from 1 to {}", most));
+}
+
 Tower read_tower(const HfFields& v) {
   Tower tower;
   tower.hidden = v.integer({"embed_dim", "hidden_size", "vt_hidden_size"});
@@ -41,7 +53,7 @@ Tower read_tower(const HfFields& v) {
   const double ratio = v.number("mlp_ratio").value_or(4);
   if (!(ratio > 0 && ratio <= 256)) throw v.error("mlp_ratio", "above 0, up to 256");
   tower.ffn = ffn.value_or(static_cast<std::int64_t>(static_cast<double>(tower.hidden) * ratio));
-  tower.patch = std::max<std::int64_t>(1, v.bounded("patch_size", 14, 4096));
+  tower.patch = std::max<std::int64_t>(1, read_side(v, "patch_size", 14, 4096));
   if (tower.hidden > 65536 || tower.ffn > kHfLargest || tower.layers > 1000) {
     throw ConfigError(Complaint{
         .origin = v.log().file,
@@ -53,7 +65,7 @@ Tower read_tower(const HfFields& v) {
 
 // Patches of one square image, `none` without image_size.
 std::int64_t image_patches(const HfFields& v, const Tower& tower) {
-  const std::int64_t side = v.bounded("image_size", 0, 65536) / tower.patch;
+  const std::int64_t side = read_side(v, "image_size", 0, 65536) / tower.patch;
   return side * side;
 }
 

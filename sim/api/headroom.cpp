@@ -163,7 +163,7 @@ AskAnswer Simulator::ask(const Scenario& scenario, std::string_view targets,
   return behind_door([&] {
     AskQuery query;
     query.document = scenario.document_->written;
-    query.targets = parse_targets({std::string(targets)});
+    if (!targets.empty()) query.targets = parse_targets({std::string(targets)});
     const StopFlag stop(control.stop);
     const std::atomic<std::uint64_t> done{0};  // how many runs an answer takes shows at its end
     headroom::AskAnswer found;

@@ -41,7 +41,9 @@ void note_host_layers(Resolved& r, double share) {
                     100 * share, r.scenario.environment.host_read_gb_per_s,
                     r.scenario.is_given(rate) ? "given" : "assumed"));
   } else if (r.scenario.is_given(rate)) {
-    r.scenario.refuse_unused(rate, ": all layers are on the device");
+    // No error: it describes the host, and searches try systems with and without such layers.
+    r.warnings.emplace_back(
+        "environment.host_read_gb_per_s has no effect: all layers are on the device");
   }
 }
 

@@ -128,22 +128,11 @@ bool sets_engine(const AskArguments& a) {
   });
 }
 
-// A variable that is not set must not read as "no targets".
-void check_targets(const std::vector<std::string>& texts) {
-  for (const std::string& text : texts) {
-    if (text.find_first_not_of(" ,") != std::string::npos) continue;
-    throw ConfigError(Complaint{.origin = "--slo",
-                                .value = text,
-                                .problem = "expected targets, as in p99_ttft=2s,p95_tpot=50ms"});
-  }
-}
-
 // Every model on every device.
 std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system, bool has_load,
                                  const Catalog& catalog) {
   AskQuery query;
   query.has_load = has_load;
-  check_targets(a.targets);
   query.targets = parse_targets(a.targets);
   query.refusal = system.refusal;
   query.context = tokens_of("--context", a.context, 0);

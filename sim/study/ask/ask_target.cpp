@@ -83,6 +83,11 @@ double milliseconds(const TargetText& target, std::string_view value) {
 std::vector<Limit> parse_targets(const std::vector<std::string>& texts, const std::string& origin) {
   std::vector<Limit> targets;
   for (const std::string& list : texts) {
+    // A variable that is not set must not read as "no targets".
+    if (list.find_first_not_of(" ,") == std::string::npos) {
+      throw wrong_target({list, origin}, "expected targets, as in p99_ttft=2s,p95_tpot=50ms",
+                         ErrorKind::missing);
+    }
     for (const std::string_view part : split(list, ',')) {
       const std::string_view text = trimmed(part);
       if (text.empty()) continue;

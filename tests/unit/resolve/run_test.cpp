@@ -1,5 +1,6 @@
 #include "sim/resolve/run.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include <string>
@@ -51,12 +52,15 @@ TEST_CASE("a static batch answers at its end") {
 }
 
 TEST_CASE("layers in host memory are read at its rate") {
-  const auto last_token_s = [](const char* layers, const char* environment) {
-    const RunResult result = result_of(R"({"model": "llama-3.1-8b", "device": "rtx4090",
+  const auto run_with = [](const char* layers, const char* environment) {
+    return result_of(R"({"model": "llama-3.1-8b", "device": "rtx4090",
       "engine": {"name": "llamacpp", "ctx_size": 4096, "n_gpu_layers": )" +
-                                       std::string(layers) + "}," + environment + R"(
+                     std::string(layers) + "}," + environment + R"(
       "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 1,
                    "prompt": {"tokens": 100}, "output": {"tokens": 11}}})");
+  };
+  const auto last_token_s = [&](const char* layers, const char* environment) {
+    const RunResult result = run_with(layers, environment);
     REQUIRE(result.started);
     const RequestRecord& record = result.recorder->records()[0];
     return static_cast<double>(record.finish_ns - record.first_token_ns) / 1e9;
@@ -72,8 +76,11 @@ TEST_CASE("layers in host memory are read at its rate") {
   CHECK(on_device < on_host / 10);
   const double half = last_token_s("17", "");
   CHECK(half == Approx((on_host + on_device) / 2).epsilon(0.1));
-  CHECK_THROWS_WITH(last_token_s("99", R"("environment": {"host_read_gb_per_s": 100},)"),
-                    Catch::Contains("all layers are on the device"));
+  // A search over systems may leave nothing on the host: that is said, and is no error.
+  const RunResult none = run_with("99", R"("environment": {"host_read_gb_per_s": 100},)");
+  CHECK(std::ranges::count(none.warnings,
+                           "environment.host_read_gb_per_s has no effect: all layers are on the "
+                           "device") == 1);
 }
 
 TEST_CASE("a model that does not fit is a result with nothing arrived") {
