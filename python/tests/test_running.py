@@ -58,6 +58,9 @@ class Running(InFolder):
         self.assertLess(time.monotonic() - begin, 5)
 
     def test_ctrl_c_ends_every_long_question(self) -> None:
+        # A shell starts what it runs in the background with the signal ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        self.addCleanup(signal.signal, signal.SIGINT, before)
         study = {"base": {**small(), "output": {"streaming": True}},
                  "vary": [{"path": "workload.num_requests", "values": [20_000_000]}]}
         for question in (
