@@ -252,18 +252,12 @@ constexpr std::array kLlamacppMessages{
                   .meaning = kRefused,
                   .changes = kFewerLayers,
                   .is_vague = true},
-    MemoryMessage{.pattern = "alloc_tensor_range: failed to allocate * buffer of size #",
+    MemoryMessage{.pattern = "failed to allocate * buffer of size #",
                   .figures = {Figure::wanted},
                   .gib = kGibPerByte,
                   .meaning = kRefused,
                   .changes = kFewerLayers,
                   .is_vague = true},
-    MemoryMessage{
-        .pattern = "model buffer size = # MiB", .figures = {Figure::weights}, .gib = kGibPerMib},
-    MemoryMessage{.pattern = "KV buffer size = # MiB", .figures = {Figure::kv}, .gib = kGibPerMib},
-    MemoryMessage{.pattern = "compute buffer size = # MiB",
-                  .figures = {Figure::activations},
-                  .gib = kGibPerMib},
 };
 
 // llm/server.go: what the scheduler refuses before it loads.
