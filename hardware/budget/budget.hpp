@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "hardware/device.hpp"
+#include "hardware/host_reads.hpp"
 #include "hardware/llm/model_spec.hpp"
 #include "sim/serving/kv_layout.hpp"
 #include "sim/serving/memory_ledger.hpp"
@@ -105,10 +106,11 @@ struct MemoryBudget {
   double max_concurrency = 0;      // requests of max_model_len that the pool holds
   std::int64_t step_tokens = 1;    // tokens of one sequence that a step may compute
   KvLayout layout;
-  // Weights kept off the device in host memory, and weights used in place from the page cache,
-  // whose term includes them.
+  // Weights and KV kept off the devices in host memory, of the whole model, and weights used in
+  // place from the page cache, whose term includes them.
   ByteCount host_weight_bytes = 0;
-  double host_read_share = 0;  // of the weights that a step reads, in host memory
+  ByteCount host_kv_bytes = 0;
+  HostReads host_reads;
   ByteCount mapped_weight_bytes = 0;
   std::vector<std::string> notes;  // what the rule decided by itself, e.g. a lowered max_seq_len
   std::optional<StartupFailure> failure;

@@ -12,6 +12,7 @@
 #include "hardware/cost/interconnect.hpp"
 #include "hardware/cost/overheads.hpp"
 #include "hardware/device.hpp"
+#include "hardware/host_reads.hpp"
 #include "hardware/llm/model_spec.hpp"
 #include "sim/serving/step_cost.hpp"
 
@@ -32,6 +33,8 @@ struct RooflineOptions {
   Dtype kv = Dtype::bf16;
   std::vector<std::int32_t> capture_sizes;  // ascending; empty: decode batches are not padded
   CostLimits limits;
+  HostReads host;               // not from the device's memory
+  double host_bytes_per_s = 1;  // of host
 };
 
 class RooflineCost final : public StepCost {
@@ -100,6 +103,8 @@ class RooflineCost final : public StepCost {
   [[nodiscard]] Ticks head(std::int64_t rows) const;
   void set_products(const ModelSpec& model, const DeviceSpec& device,
                     const Calibration& calibration, const RooflineOptions& options);
+  void set_head(const ModelSpec& model, const DeviceSpec& device, const Calibration& calibration,
+                const RooflineOptions& options);
   void set_attention(const ModelSpec& model, const DeviceSpec& device,
                      const Calibration& calibration, const RooflineOptions& options);
   // Sequences of unlike lengths count as long as their mean: exact while all are within the window

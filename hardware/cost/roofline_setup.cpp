@@ -164,14 +164,18 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
     fixed_bytes -= rank.bytes_of(part);
     fixed -= rank.params_of(part);
   }
-  linear_model_.fixed_bytes_s = real(fixed_bytes) / bandwidth;
+  // The host's part of the bytes is read at its own rate.
+  const auto seconds = [&](ByteCount bytes, ByteCount of_host) {
+    return real(bytes - of_host) / bandwidth + real(of_host) / options.host_bytes_per_s;
+  };
+  linear_model_.fixed_bytes_s = seconds(fixed_bytes, std::min(options.host.always, fixed_bytes));
   double active = real(fixed);
   if (const MoeSpec* moe = experts_of(model)) {
     linear_model_.log_missed = det::log(1.0 - real(moe->top_k) / real(moe->experts));
     linear_model_.expert_reach = calibration.expert_reach;
     const ByteCount bytes =
         rank.bytes_of(ModelPart::experts) + rank.bytes_of(ModelPart::expert_bias);
-    linear_model_.expert_bytes_s = real(bytes) / bandwidth;
+    linear_model_.expert_bytes_s = seconds(bytes, std::min(options.host.experts, bytes));
     const std::int64_t params =
         rank.params_of(ModelPart::experts) + rank.params_of(ModelPart::expert_bias);
     // As if it were as many parameters more as its products take longer.
@@ -194,19 +198,7 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
   }
   linear_model_.flops_s_per_token = 2.0 * active / flops;
 
-  // The table of the head is shared out over the ranks.
-  const WeightFormat head = model.tie_embeddings ? model.embedding_format : model.head_format;
-  const Dtype head_dtype = is_quantised(head.dtype)     ? head.dtype
-                           : model.dtype == Dtype::fp32 ? Dtype::fp32
-                                                        : Dtype::fp16;
-  const double head_params = real(model.vocab) * real(model.hidden) / real(tp);
-  head_model_.bytes_s = real(stored_bytes(head, model.vocab * model.hidden)) / real(tp) / bandwidth;
-  head_model_.flops_s_per_row =
-      2.0 * head_params /
-      (matrix_flops(device, head_dtype, calibration.products) * calibration.compute_share);
-  head_model_.fixed_s = calibration.sampler_ns * 1e-9;
-  head_model_.row_s =
-      calibration.sampler_passes * real(model.vocab) * 4.0 / device.bandwidth_bytes_per_s;
+  set_head(model, device, calibration, options);
 
   const double activation_scale = real(activation_bytes(model.dtype)) / 2.0;
   elementwise_step_ = ticks_from_ns(calibration.layer_ns * real(model.layers()) +
@@ -216,6 +208,27 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
                          (device.bandwidth_bytes_per_s * calibration.elementwise_bandwidth_factor));
 }
 
+void RooflineCost::set_head(const ModelSpec& model, const DeviceSpec& device,
+                            const Calibration& calibration, const RooflineOptions& options) {
+  const std::int64_t tp = options.parallel.sharding.tensor;
+  const double bandwidth = device.bandwidth_bytes_per_s * calibration.weight_bandwidth_share;
+  // The table of the head is shared out over the ranks.
+  const WeightFormat head = model.tie_embeddings ? model.embedding_format : model.head_format;
+  const Dtype head_dtype = is_quantised(head.dtype)     ? head.dtype
+                           : model.dtype == Dtype::fp32 ? Dtype::fp32
+                                                        : Dtype::fp16;
+  const double head_params = real(model.vocab) * real(model.hidden) / real(tp);
+  const ByteCount head_bytes = stored_bytes(head, model.vocab * model.hidden);
+  head_model_.bytes_s = options.host.head > 0 ? real(head_bytes) / options.host_bytes_per_s
+                                              : real(head_bytes) / real(tp) / bandwidth;
+  head_model_.flops_s_per_row =
+      2.0 * head_params /
+      (matrix_flops(device, head_dtype, calibration.products) * calibration.compute_share);
+  head_model_.fixed_s = calibration.sampler_ns * 1e-9;
+  head_model_.row_s =
+      calibration.sampler_passes * real(model.vocab) * 4.0 / device.bandwidth_bytes_per_s;
+}
+
 void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& device,
                                  const Calibration& calibration, const RooflineOptions& options) {
   const AttentionSums sums = attention_sums(model, options);
@@ -223,7 +236,9 @@ void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& devic
   const double mix = calibration.mixed_decode_factor;
   for (const auto& [window, reach] : sums.by_window) {
     const double kv_seconds =
-        real(reach.kv_bytes) / (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share);
+        real(reach.kv_bytes) * (1 - options.host.kv_share) /
+            (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share) +
+        real(reach.kv_bytes) * options.host.kv_share / options.host_bytes_per_s;
     double context_seconds = kv_seconds;
     if (reach.latent_products > 0) {
       const double flop_seconds =

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 
 #include "sim/app/input_text.hpp"
@@ -79,6 +80,14 @@ ConfigError no_system(const std::string& file) {
                              file)});
 }
 
+// What is simulated of a log whose start failed.
+std::string out_of_memory_note(const MemoryFailure& failure, const std::string& file) {
+  return fmt::format(
+      "memory ran out in this log (line {}: {}): `headroom audit {}` says where it went; here its "
+      "system is simulated as if it had started",
+      failure.line, failure.meaning, file);
+}
+
 }  // namespace
 
 bool holds_services(const std::string& text) {
@@ -121,12 +130,15 @@ FromResult scenario_from_source(const EngineSource& source) {
     std::istringstream stream(text);
     return scenario_from_compose(stream, first, source.service, source.release);
   }
-  const bool ran_out = find_memory_failure(text).has_value();
+  const std::optional<MemoryFailure> failure = find_memory_failure(text);
   const LogSource log{text, first, source.device, source.release};
   if (std::optional<FromResult> logged = scenario_from_log(log, Catalog::embedded())) {
-    if (!ran_out || logged->scenario.contains("model")) return *logged;
+    if (failure && logged->scenario.contains("model")) {
+      logged->notes.insert(logged->notes.begin(), out_of_memory_note(*failure, first));
+    }
+    if (!failure || logged->scenario.contains("model")) return *logged;
   }
-  if (ran_out) throw no_system(first);
+  if (failure) throw no_system(first);
   return scenario_from_command(text, first, source.release);
 }
 

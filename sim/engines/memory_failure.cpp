@@ -9,6 +9,7 @@
 #include "sim/engines/engines.hpp"
 #include "sim/engines/launch.hpp"
 #include "sim/engines/log_text.hpp"
+#include "sim/engines/started_log.hpp"
 
 namespace headroom {
 namespace {
@@ -78,6 +79,19 @@ std::string joined_lines(std::span<const Line> lines, std::size_t at, std::size_
   return text;
 }
 
+// "CUDA0" of "failed to allocate CUDA0 buffer of size 10603200512"; of a later line, its device's.
+std::string refused_device(const std::string& line) {
+  constexpr std::string_view kMark = "failed to allocate ";
+  const std::size_t at = line.find(kMark);
+  std::array<double, 1> size{};
+  if (at == std::string::npos ||
+      !find_pattern(line, "failed to allocate * buffer of size #", size)) {
+    return {};
+  }
+  const std::string rest = line.substr(at + kMark.size());
+  return rest.substr(0, rest.find(' '));
+}
+
 class FailureReader {
  public:
   explicit FailureReader(std::string_view text) : lines_(lines_of(text)) {}
@@ -89,6 +103,9 @@ class FailureReader {
       }
       read_torch(at);
       read_kernel(at);
+      if (const std::string device = refused_device(lines_[at].text); !device.empty()) {
+        failure_.device = device;
+      }
     }
     if (!found_) return std::nullopt;
     fill_changes();
@@ -224,8 +241,35 @@ class FailureReader {
 
 }  // namespace
 
+namespace {
+
+// What the log says of each device's buffers: those of the one whose allocation was refused, else
+// of the fullest.
+void take_buffers(const StartedLog& log, MemoryFailure& failure) {
+  failure.board = log.has_several_boards ? "" : log.board;
+  failure.devices = std::max<std::size_t>(1, log.buffers.size());
+  if (log.buffers.empty()) return;
+  const auto own = std::ranges::find(log.buffers, failure.device, &DeviceBuffers::device);
+  const auto fullest = std::ranges::find(log.buffers, log.device, &DeviceBuffers::device);
+  if (own == log.buffers.end() && !failure.device.empty()) return;  // the host's
+  const DeviceBuffers& taken = failure.device.empty() ? *fullest : *own;
+  failure.device = taken.device;
+  const auto take = [&](Figure which, StartFigure from) {
+    failure.figures[static_cast<std::size_t>(which)] = taken.gib[static_cast<std::size_t>(from)];
+  };
+  take(Figure::weights, StartFigure::weights);
+  take(Figure::kv, StartFigure::kv);
+  take(Figure::activations, StartFigure::activations);
+}
+
+}  // namespace
+
 std::optional<MemoryFailure> find_memory_failure(std::string_view text) {
-  return FailureReader(text).read();
+  std::optional<MemoryFailure> failure = FailureReader(text).read();
+  if (failure) {
+    if (const auto log = find_started_log(text)) take_buffers(*log, *failure);
+  }
+  return failure;
 }
 
 std::vector<MemoryPart> memory_parts(const MemoryFailure& failure) {

@@ -23,6 +23,11 @@ struct MemoryFailure {
   std::string meaning;               // one clause: what happened
   std::vector<std::string> changes;  // what to change, most helpful first
   std::string victim;                // the process that the kernel killed; else empty
+  // Of an allocation that was refused, as the log names it: "CUDA0". Figures are that device's
+  // where the log gives those of each; empty: it does not say.
+  std::string device;
+  std::string board;        // "NVIDIA GeForce RTX 4090"
+  std::size_t devices = 1;  // that hold buffers
   // By MemoryFigure, in GiB or tokens; absent: the text does not say it.
   std::array<std::optional<double>, kMemoryFigures> figures;
 

@@ -14,18 +14,6 @@ namespace {
 
 using Said = StartFigure;
 
-// The sizes of one device's buffers, by kind.
-struct DeviceBuffers {
-  std::string device;
-  std::array<std::optional<double>, kStartFigures> gib;
-
-  [[nodiscard]] double sum() const {
-    double all = 0;
-    for (const auto& one : gib) all += one.value_or(0);
-    return all;
-  }
-};
-
 bool is_host(std::string_view device) {
   return device.starts_with("CPU") || device.ends_with("_Host") || device.ends_with("Host");
 }
@@ -119,18 +107,17 @@ class StartedReader {
   // The fullest device is the one that is short first.
   void settle_buffers() {
     const DeviceBuffers* fullest = nullptr;
-    std::size_t devices = 0;
     for (const DeviceBuffers& one : buffers_) {
       if (is_host(one.device)) {
         log_.host_gib = log_.host_gib.value_or(0) + one.sum();
         continue;
       }
-      ++devices;
+      log_.buffers.push_back(one);
       if (fullest == nullptr || one.sum() > fullest->sum()) fullest = &one;
     }
     if (fullest == nullptr) return;
     log_.device = fullest->device;
-    log_.devices = devices;
+    log_.devices = log_.buffers.size();
     for (std::size_t i = 0; i < kStartFigures; ++i) {
       if (fullest->gib[i]) log_.figures[i] = fullest->gib[i];
     }
@@ -143,6 +130,12 @@ class StartedReader {
 };
 
 }  // namespace
+
+double DeviceBuffers::sum() const {
+  double all = 0;
+  for (const auto& one : gib) all += one.value_or(0);
+  return all;
+}
 
 std::optional<StartedLog> find_started_log(std::string_view text) {
   std::vector<StartedReader> readers;

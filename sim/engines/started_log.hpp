@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headroom {
 
@@ -61,6 +62,14 @@ struct StartedLines {
   void (*read_settings)(std::string_view line, StartedLog& log) = nullptr;
 };
 
+// The sizes of one device's buffers, by kind, under the name that the log gives it.
+struct DeviceBuffers {
+  std::string device;
+  std::array<std::optional<double>, kStartFigures> gib;
+
+  [[nodiscard]] double sum() const;
+};
+
 struct StartedLog {
   const Engine* engine = nullptr;
   std::string model;                // as the log names it; empty: it does not
@@ -72,6 +81,7 @@ struct StartedLog {
   // Where buffers are named: the fullest device of these, and what the host holds.
   std::string device;
   std::size_t devices = 1;
+  std::vector<DeviceBuffers> buffers;  // of the devices, without the host's
   std::optional<double> host_gib;
 
   [[nodiscard]] std::optional<double>& figure(StartFigure which) {

@@ -285,6 +285,10 @@ void FlagReader::settle(const std::string& name, const Found& found,
     refuse(name, fmt::format("{} has no value here: set it in front of the command (NAME=value)",
                              values.front()));
   }
+  if (!value.problem.empty() && !row.note.empty()) {
+    draft_.note(fmt::format("{} {}: {}", name, values.front(), row.note));
+    return;
+  }
   if (!value.problem.empty()) {
     refuse(name, fmt::format("value '{}': {}", values.front(), value.problem));
   }

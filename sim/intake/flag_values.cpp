@@ -17,7 +17,7 @@ namespace {
 std::optional<std::string_view> other_word(const FlagRow& row, std::string_view text) {
   if (row.values.empty()) return std::nullopt;
   for (const std::string_view pair : split(row.values, '|')) {
-    const std::size_t equals = pair.find('=');
+    const std::size_t equals = pair.rfind('=');  // words may hold others
     if (pair.substr(0, equals) == text) return pair.substr(equals + 1);
   }
   return std::nullopt;

@@ -25,7 +25,7 @@ std::optional<std::string> word_of(const FlagRow& row, const Json& value) {
   if (row.takes == Takes::above_one && value.is_number_integer()) return text;
   if (means(text)) return text;
   for (const std::string_view pair : split(row.values, '|')) {
-    const std::string word(pair.substr(0, pair.find('=')));
+    const std::string word(pair.substr(0, pair.rfind('=')));
     if (!word.empty() && means(word)) return word;
   }
   return std::nullopt;

@@ -166,7 +166,9 @@ ModelledMemory modelled_memory(const BudgetedSystem& system) {
                     gib(MemoryPurpose::engine_host);
   m.graph_gib = gib(MemoryPurpose::graphs);
   m.others_gib = gib(MemoryPurpose::others) + gib(MemoryPurpose::page_cache);
-  m.kv_gib = gib_from_bytes(b.kv_available_bytes);
+  // Buffers of whole layers, as llama.cpp logs them, hold windows and states, too.
+  m.kv_gib = r.engine->traits.devices_share_layers ? gib(MemoryPurpose::kv_pool)
+                                                   : gib_from_bytes(b.kv_available_bytes);
   const EngineSection& e = r.scenario.engine;
   if (const EngineLog* log = r.engine->log; log != nullptr) {
     m.share = log->modelled_share(e);

@@ -53,9 +53,12 @@ class TermSources {
 
   [[nodiscard]] Origin weights() const {
     const std::int64_t ranks = r_.sharding.tensor * r_.sharding.pipeline;
-    return {TermOrigin::rule,
-            fmt::format("geometry of {} in {}{}", r_.model.id, name_of(main_dtype(r_.model)),
-                        ranks > 1 ? fmt::format(", the share of one of {} ranks", ranks) : "")};
+    const bool by_layers = r_.engine->traits.devices_share_layers;
+    const std::string part = ranks == 1  ? ""
+                             : by_layers ? fmt::format(", of the fullest of {} devices", ranks)
+                                         : fmt::format(", the share of one of {} ranks", ranks);
+    return {TermOrigin::rule, fmt::format("geometry of {} in {}{}", r_.model.id,
+                                          name_of(main_dtype(r_.model)), part)};
   }
 
   [[nodiscard]] Origin drafter() const {

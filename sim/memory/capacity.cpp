@@ -186,10 +186,12 @@ WeightsVerdict weights_verdict(const Resolved& untouched, const MemoryBudget& bu
   verdict.most_ranks = most_ranks(untouched.device);
   const BudgetTerms& terms = budget.terms;
   const ByteCount loaded = terms[MemoryPurpose::weights] + budget.mapped_weight_bytes;
-  const bool known = loaded + budget.host_weight_bytes > 0;
-  verdict.host_bytes = budget.host_weight_bytes;
-  verdict.wanted_bytes = known ? loaded + budget.host_weight_bytes
-                               : rank_weight_bytes(untouched.model, untouched.sharding);
+  // An input table alone, of which a step reads rows, belongs on the host.
+  verdict.host_bytes = budget.host_reads.weight_share > 0 ? budget.host_weight_bytes : 0;
+  const ByteCount on_host = verdict.host_bytes / untouched.sharding.pipeline;
+  const bool known = loaded + on_host > 0;
+  verdict.wanted_bytes =
+      known ? loaded + on_host : rank_weight_bytes(untouched.model, untouched.sharding);
   // Mapped weights are used where the page cache holds them.
   verdict.available_bytes = budget.capacity_bytes - terms[MemoryPurpose::others] -
                             (terms[MemoryPurpose::page_cache] - budget.mapped_weight_bytes) -

@@ -141,6 +141,20 @@ void read_file(const fs::path& path, std::vector<LoggedStart>& starts) {
 
 }  // namespace
 
+bool is_host_buffer(std::string_view name) {
+  return name.starts_with("CPU") || name.ends_with("_Host");
+}
+
+std::vector<std::string> devices_with_buffers(const Json& logged) {
+  std::vector<std::string> devices;
+  const auto buffers = logged.find("model_buffer_mib");
+  if (buffers == logged.end() || !buffers->is_object()) return devices;
+  for (const auto& [name, value] : buffers->items()) {
+    if (!is_host_buffer(name)) devices.push_back(name);
+  }
+  return devices;
+}
+
 bool chooses_constants(const Json& row) {
   if (row.value("score_only", false)) return false;
   const char last = sha256_hex(text_in(row, "link")).back();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/engines/engine.hpp"
@@ -37,6 +38,10 @@ struct LoggedStart {
 // below it, by file name and in the order of the file. Empty where there are none. DataError for a
 // row without its fields.
 [[nodiscard]] std::vector<LoggedStart> read_logged_starts(const std::filesystem::path& directory);
+
+// Devices of llama.cpp that hold weights, as the row names them. Empty: it has no such buffers.
+[[nodiscard]] std::vector<std::string> devices_with_buffers(const Json& logged);
+[[nodiscard]] bool is_host_buffer(std::string_view name);
 
 // A row that is `score_only`, or whose link has a SHA-256 that ends in an odd digit, never chooses
 // a constant.

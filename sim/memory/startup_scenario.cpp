@@ -444,8 +444,11 @@ StartScenario start_scenario(const LoggedStart& start, const Catalog& catalog) {
     }
     result.notes.insert(result.notes.end(), read.notes.begin(), read.notes.end());
     const bool spreads = start.engine->launch->spreads_by_itself;
-    if (spreads && start.devices > 1) {
-      read.scenario["engine"]["pipeline_parallel_size"] = start.devices;
+    // Of the machine's devices some may have been left out.
+    const std::size_t holding = devices_with_buffers(start.logged).size();
+    const std::int64_t devices = holding > 0 ? static_cast<std::int64_t>(holding) : start.devices;
+    if (spreads && devices > 1) {
+      read.scenario["engine"]["pipeline_parallel_size"] = devices;
     }
     if (!read.scenario["engine"].contains("quantization")) {
       const std::string format = format_of_row(start, catalog);

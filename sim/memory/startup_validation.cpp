@@ -61,10 +61,6 @@ constexpr std::array kWeightKeys{FigureKey{"model_loading_gib", OfList::first},
                                  FigureKey{"weights_gb", OfList::first},
                                  FigureKey{"weights_inside_torch_gib", OfList::first}};
 
-bool on_host(std::string_view buffer) {
-  return buffer.starts_with("CPU") || buffer.ends_with("_Host");
-}
-
 double sum_of(const Json& value) {
   if (value.is_number()) return value.get<double>();
   double sum = 0;
@@ -74,15 +70,36 @@ double sum_of(const Json& value) {
   return sum;
 }
 
-// Buffers by device, all of them or those on devices alone.
-std::optional<double> buffers_gib(const Json& logged, std::string_view key, bool with_host) {
+// Of one device, or of several together, with the host's or without.
+std::optional<double> buffers_gib(const Json& logged, std::string_view key, bool with_host,
+                                  std::string_view device = {}) {
   const auto found = logged.find(key);
   if (found == logged.end() || !found->is_object()) return std::nullopt;
   double mib = 0;
   for (const auto& [name, value] : found->items()) {
-    if (with_host || !on_host(name)) mib += sum_of(value);
+    if (!device.empty() ? name == device : with_host || !is_host_buffer(name)) mib += sum_of(value);
   }
   return mib / kMibPerGib;
+}
+
+constexpr std::array<std::string_view, 3> kBuffers{"model_buffer_mib", "kv_buffer_mib",
+                                                   "compute_buffer_mib"};
+
+// The device with most in its buffers, where all of them are logged; else nothing.
+std::string fullest_device(const Json& logged) {
+  std::string fullest;
+  double most = 0;
+  for (const std::string& device : devices_with_buffers(logged)) {
+    double gib = 0;
+    for (const std::string_view key : kBuffers) {
+      const auto one = buffers_gib(logged, key, false, device);
+      if (!one) return {};
+      gib += *one;
+    }
+    if (gib > most) fullest = device;
+    most = std::max(most, gib);
+  }
+  return fullest;
 }
 
 // --- stages -------------------------------------------------------------------------------------
@@ -133,7 +150,7 @@ bool is_sizing(StartupStage stage) {
 
 // --- the model ----------------------------------------------------------------------------------
 
-// One device's figures are those of the tightest stage; of several stages only sums are logged.
+// One device's figures are those of the tightest stage, or of the fullest device.
 class Comparison {
  public:
   Comparison(const LoggedStart& start, const BudgetedSystem& system, ReplayedStart& into)
@@ -179,24 +196,24 @@ class Comparison {
   void buffers() {
     const Json& logged = start_.logged;
     if (b_.failure) return;
-    const bool with_states = one_stage_ && logged.contains("recurrent_mib");
-    const double states = with_states ? sum_of(logged.at("recurrent_mib")) / kMibPerGib : 0;
-    std::optional<double> cache = buffers_gib(logged, "kv_buffer_mib", unified_);
-    if ((!cache || !one_stage_) && logged.contains("kv_size_mib")) {
+    // The budget is of the fullest of several devices.
+    const std::string device = one_stage_ ? "" : fullest_device(logged);
+    if (!one_stage_ && device.empty()) return;
+    const auto of = [&](std::string_view key) {
+      return buffers_gib(logged, key, unified_, device);
+    };
+    double states = of("rs_buffer_mib").value_or(0);
+    if (one_stage_ && logged.contains("recurrent_mib")) {
+      states = sum_of(logged.at("recurrent_mib")) / kMibPerGib;
+    }
+    std::optional<double> cache = of("kv_buffer_mib");
+    if (!cache && logged.contains("kv_size_mib")) {
       cache = sum_of(logged.at("kv_size_mib")) / kMibPerGib;
     }
-    if (cache) compare(LoggedFigure::kv_gib, *cache + states, kv());
-    if (!one_stage_) return;
+    if (cache) compare(LoggedFigure::kv_gib, *cache + states, gib(MemoryPurpose::kv_pool));
     const double mapped = gib_from_bytes(b_.mapped_weight_bytes);
-    compare(LoggedFigure::weights_gib, buffers_gib(logged, "model_buffer_mib", unified_),
-            weights() + mapped);
-    compare(LoggedFigure::compute_gib, buffers_gib(logged, "compute_buffer_mib", unified_),
-            gib(MemoryPurpose::activations));
-  }
-
-  // With several stages the ledger holds one stage's part of the cache.
-  [[nodiscard]] double kv() const {
-    return one_stage_ ? gib(MemoryPurpose::kv_pool) : gib_from_bytes(b_.kv_pool_bytes);
+    compare(LoggedFigure::weights_gib, of("model_buffer_mib"), weights() + mapped);
+    compare(LoggedFigure::compute_gib, of("compute_buffer_mib"), gib(MemoryPurpose::activations));
   }
 
   const LoggedStart& start_;

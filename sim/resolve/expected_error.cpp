@@ -82,8 +82,8 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
   const CostSection& section = resolved.scenario.cost;
   const Sharding& s = resolved.sharding;
   // What measured runs had: whole devices, tensor parallelism at most.
-  const bool like_measured =
-      section.clock_share == 1 && bandwidth_share(resolved) == 1 && s.devices() == s.tensor;
+  const bool like_measured = section.clock_share == 1 && section.bandwidth_share == 1 &&
+                             resolved.host_reads.weight_share == 0 && s.devices() == s.tensor;
   // How right another vendor's kernel times are at home says nothing of them here.
   if (const auto& taken = resolved.device.kernels_of; kernels && taken) {
     ExpectedError known;

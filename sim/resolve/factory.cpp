@@ -139,6 +139,10 @@ RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_token
   if (resolved.engine->capture_sizes != nullptr) {
     roofline.capture_sizes = resolved.engine->capture_sizes(resolved.scenario.engine, resolved);
   }
+  // Prompts of 32 tokens or more copy the layers to the device (ggml-cuda.cu,
+  // ggml_backend_cuda_device_offload_op), over a link of about the rate of the host's memory.
+  roofline.host = resolved.host_reads;
+  roofline.host_bytes_per_s = resolved.scenario.environment.host_read_gb_per_s * 1e9;
   roofline.limits.max_num_seqs = step_limits(resolved).max_num_seqs;
   roofline.limits.max_step_tokens = largest_step_tokens(resolved, pool_tokens);
   roofline.limits.max_model_len = longest_request(resolved);
@@ -174,7 +178,7 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
     request.backends = resolved.engine->backends(engine, resolved);
   }
   request.clock_share = section.clock_share;
-  request.bandwidth_share = bandwidth_share(resolved);
+  request.bandwidth_share = section.bandwidth_share;
   if (section.level != "spec" && section.calibration != "auto") {
     request.calibration = section.calibration;
     request.mode = catalog.calibration(section.calibration).mode;  // a named row brings its own
@@ -194,16 +198,6 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
 }
 
 }  // namespace
-
-// Prompts of 32 tokens or more copy the layers to the device (ggml-cuda.cu,
-// ggml_backend_cuda_device_offload_op), over a link of about the rate of the host's memory.
-double bandwidth_share(const Resolved& resolved) {
-  const double given = resolved.scenario.cost.bandwidth_share;
-  const double host = resolved.host_read_share;
-  if (host == 0) return given;
-  const double host_bytes_per_s = resolved.scenario.environment.host_read_gb_per_s * 1e9;
-  return given / (1 - host + host * resolved.device.bandwidth_bytes_per_s / host_bytes_per_s);
-}
 
 std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
                                     TokenCount pool_tokens, CostFacts& facts) {

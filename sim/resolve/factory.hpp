@@ -16,10 +16,6 @@ namespace headroom {
 // What a price of the system's steps depends on beside model, device and constants.
 [[nodiscard]] RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_tokens);
 
-// Of the device's bandwidth, at which a step reads: what the user set, and the layers that lie in
-// host memory.
-[[nodiscard]] double bandwidth_share(const Resolved& resolved);
-
 // Says in `facts` which constants price the steps.
 [[nodiscard]] std::unique_ptr<StepCost> make_cost(const Resolved& resolved, const Catalog& catalog,
                                                   TokenCount pool_tokens, CostFacts& facts);

@@ -50,7 +50,8 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
     row.bandwidth_bytes_per_s = row.peak_flops = 0;
     keep_own_parts(row, in_use);
     DeviceSpec device = resolved.device;
-    take_part(resolved.scenario.cost.clock_share, bandwidth_share(resolved), device, row);
+    take_part(resolved.scenario.cost.clock_share, resolved.scenario.cost.bandwidth_share, device,
+              row);
     StepPrice other;
     make_roofline_cost(resolved.model, device, row, options)->price(shape, other);
     const double ratio = static_cast<double>(other.base) / static_cast<double>(price);

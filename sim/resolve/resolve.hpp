@@ -19,7 +19,7 @@ namespace headroom {
 // A scenario with every optional that a rule fills, and the system that it describes.
 struct Resolved : EngineSystem {
   Scenario scenario;
-  double host_read_share = 0;  // of MemoryBudget, once the start is known
+  HostReads host_reads;  // of MemoryBudget, once the start is known
 };
 
 // What a scenario must say and what may not stand together. ConfigError. The first: model, device

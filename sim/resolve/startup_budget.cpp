@@ -30,13 +30,14 @@ void warn_of_tier(Resolved& r) {
                   r.device.id, gib_from_bytes(tier)));
 }
 
-// What the layers in the memory of the host cost.
-void note_host_layers(Resolved& r, double share) {
+// What layers and experts in the memory of the host cost.
+void note_host_layers(Resolved& r, const HostReads& reads) {
   const std::string rate = "/environment/host_read_gb_per_s";
-  r.host_read_share = share;
+  r.host_reads = reads;
+  const double share = reads.weight_share;
   if (share > 0) {
     r.warnings.push_back(
-        fmt::format("{:.0f} % of the weights that a step reads lie in host memory, read at {:g} "
+        fmt::format("{:.0f} % of the weights that a token reads lie in host memory, read at {:g} "
                     "GB/s ({}; environment.host_read_gb_per_s): times rest on that",
                     100 * share, r.scenario.environment.host_read_gb_per_s,
                     r.scenario.is_given(rate) ? "given" : "assumed"));
@@ -165,7 +166,7 @@ BudgetedSystem budgeted(Resolved resolved) {
     resolved.warnings.insert(resolved.warnings.end(), list.begin(), list.end());
   }
   warn_of_tier(resolved);
-  note_host_layers(resolved, budget.host_read_share);
+  note_host_layers(resolved, budget.host_reads);
   if (engine.after_budget != nullptr) engine.after_budget(inputs, budget, options, resolved);
   if (!budget.failure && budget.max_model_len > 0 &&
       budget.max_model_len < resolved.max_model_len) {

@@ -83,6 +83,8 @@ grep -q '^qwen3-8b on h100-sxm, vllm 0.11.0' answer.txt ||
 from_says sglang.log '"tensor_parallel_size": 2' '"mem_fraction_static": 0.85' \
   '"chunked_prefill_size": 4096' 'the log prints every argument'
 from_says llama.log '"device": "rtx3090"' '"version": "b6317"' '"ctx_size": 32768' '"parallel": 2'
+{ cat llama.log; echo 'graph_reserve: failed to allocate compute buffers'; } >oom.log
+from_says oom.log '"device": "rtx3090"' 'memory ran out in this log (line 7: '
 from_says mac.log '"device": "m4-max-48"' '"model": "Qwen3-8B-Q4_K_M.gguf"'
 from_says ollama.log '"device": "rtx4090"' '"num_ctx": 8192' 'the model is not named'
 from_says trtllm.log '"max_batch_size": 32' '"max_seq_len": 8192' '"version": "1.1.0"'

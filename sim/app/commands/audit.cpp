@@ -164,7 +164,15 @@ void check_flags(const AuditArguments& a, std::string_view what, bool is_log, bo
   refuse("--timeline", !has_budget && a.timeline, kSystems);
 }
 
+// The board that the log names, or those with its total of memory.
 std::vector<std::string> devices_of(const MemoryFailure& failure, const Catalog& catalog) {
+  if (!failure.board.empty()) {
+    try {
+      return {catalog.device(failure.board).id};
+    } catch (const ConfigError&) {
+      // Not in the catalog.
+    }
+  }
   const auto& total = failure.figure(MemoryFigure::total);
   return total && *total > 0 ? devices_of_total(catalog, *total) : std::vector<std::string>{};
 }
@@ -238,9 +246,11 @@ std::string log_audit(const AuditArguments& arguments, const std::string& text,
     // A tail says neither model nor device, but what ran out.
     if (!query.model.empty()) throw;
   }
-  if (!query.device.empty()) {
+  const bool is_named = !failure->board.empty() && devices.size() == 1;
+  if (!query.device.empty() || is_named) {
+    const std::string& device = query.device.empty() ? devices.front() : query.device;
     auto& total = failure->figures[static_cast<std::size_t>(MemoryFigure::total)];
-    if (!total) total = gib_from_bytes(catalog.device(query.device).memory_reported_bytes);
+    if (!total) total = gib_from_bytes(catalog.device(device).memory_reported_bytes);
   }
   return arguments.json ? memory_failure_json(*failure, name, devices)
                         : memory_failure_text(*failure, name, devices);

@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "hardware/budget/activations.hpp"
-#include "hardware/llm/kv_geometry.hpp"
-#include "hardware/llm/parameters.hpp"
 #include "sim/engines/llamacpp/compute_buffers.hpp"
-#include "sim/engines/llamacpp/compute_graph.hpp"
+#include "sim/engines/llamacpp/fit.hpp"
+#include "sim/engines/llamacpp/split.hpp"
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
@@ -19,8 +17,6 @@ namespace {
 constexpr EngineVersion kFourSlots{0, 7079};
 // Slots got caches of their own with pull request 14363 of July 2025.
 constexpr EngineVersion kStreams{0, 5898};
-// The output became a layer that n_gpu_layers counts first between b7079 and b10481.
-constexpr EngineVersion kOutputCountsFirst{0, 8000};
 constexpr std::int64_t kPadding = 256;
 
 std::int64_t padded(std::int64_t cells) { return (cells + kPadding - 1) / kPadding * kPadding; }
@@ -36,94 +32,6 @@ void check_options(const BudgetInputs& inputs, const LlamacppBudgetOptions& o) {
     throw ConfigError(
         "ctx_size and n_gpu_layers: not negative; parallel and ubatch_size: at least 1");
   }
-}
-
-// K and V of one token in one layer.
-ByteCount layer_kv_bytes(const AttentionSpec& a, const LlamacppBudgetOptions& options) {
-  if (a.shares_kv) return 0;
-  if (a.mla) return stored_bytes(options.cache_type_k, a.mla->kv_lora_rank + a.mla->qk_rope);
-  return stored_bytes(options.cache_type_k, a.kv_heads * a.head_dim) +
-         stored_bytes(options.cache_type_v, a.kv_heads * a.v_head_dim);
-}
-
-TokenCount layer_cells(const ModelSpec& model, const AttentionSpec& a, const LlamacppCells& cells,
-                       const LlamacppBudgetOptions& options) {
-  if (a.window_tokens == 0 || !llamacpp_window_cache(model)) return cells.total();
-  return cells.streams * llamacpp_window_cells(a.window_tokens, cells, options);
-}
-
-ByteCount layer_state_bytes(const RecurrentSpec& recurrent) {
-  RecurrentSpec r = recurrent;
-  r.state_dtype = r.conv_dtype = Dtype::fp32;
-  return state_bytes(r, 1);
-}
-
-// Cache and states of the layers [first, last).
-ByteCount cache_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options,
-                      std::size_t first, std::size_t last) {
-  const LlamacppCells cells = llamacpp_cells(model, options);
-  ByteCount bytes = 0;
-  for (std::size_t i = first; i < last; ++i) {
-    const LayerKind& kind = model.layer(i);
-    if (kind.attention) {
-      bytes += layer_cells(model, *kind.attention, cells, options) *
-               layer_kv_bytes(*kind.attention, options);
-    }
-    if (kind.recurrent) bytes += cells.slots * layer_state_bytes(*kind.recurrent);
-  }
-  return bytes;
-}
-
-bool has_stored_layers(const ModelSpec& model) {
-  return model.stored && model.stored->layers.size() == model.order.size();
-}
-
-// Of the norm before the output, which goes where the output is.
-ByteCount output_norm_bytes(const ModelSpec& model) {
-  if (!has_stored_layers(model)) return 0;
-  return model.stored->outside[static_cast<std::size_t>(ModelPart::small)];
-}
-
-// Weights of the layers [first, last) alone.
-ByteCount layer_weights(const ModelSpec& model, std::size_t first, std::size_t last) {
-  if (first >= last) return 0;
-  if (has_stored_layers(model)) {
-    ByteCount bytes = 0;
-    for (std::size_t i = first; i < last; ++i) {
-      const PartBytes& layer = model.stored->layers[i];
-      bytes += std::accumulate(layer.begin(), layer.end(), ByteCount{0});
-    }
-    return bytes;
-  }
-  ModelSpec part = model;
-  part.vision.reset();
-  part.order.assign(model.order.begin() + static_cast<std::ptrdiff_t>(first),
-                    model.order.begin() + static_cast<std::ptrdiff_t>(last));
-  const ModelParts parts = model_parts(part);
-  return parts.bytes_total() - parts.bytes_of(ModelPart::embedding) -
-         parts.bytes_of(ModelPart::lm_head);
-}
-
-// Layers of full length: the pool that requests grow in.
-KvLayout pool_layout(const ModelSpec& model, const LlamacppBudgetOptions& options) {
-  const bool windows = llamacpp_window_cache(model);
-  ByteCount per_token = 0;
-  std::int32_t layers = 0;
-  for (std::size_t i = 0; i < model.order.size(); ++i) {
-    const LayerKind& kind = model.layer(i);
-    if (!kind.attention || (windows && kind.attention->window_tokens > 0)) continue;
-    per_token += layer_kv_bytes(*kind.attention, options);
-    ++layers;
-  }
-  return uniform_layout(layers, per_token, 1);
-}
-
-// Products of large batches with weights on the host run on the device, which copies the weights
-// into its compute buffer (ggml-backend.cpp, ggml_backend_sched_backend_id_from_cur; ggml-cuda.cu,
-// ggml_backend_cuda_device_offload_op).
-bool copies_weights(const DeviceSpec& device, std::int64_t rows) {
-  constexpr std::int64_t kLeastTokens = 32;
-  return device.vendor != "apple" && rows >= kLeastTokens;
 }
 
 void fail_allocation(BudgetBuilder& builder, StartupStage stage, std::string_view text,
@@ -173,7 +81,7 @@ void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
   const bool mapped_device = unified && inputs.device.vendor != "nvidia" && !options.no_mmap;
   const ByteCount slack = inputs.machine.slack_bytes;
   charge_machine(builder, inputs.machine);
-  if (split.gpu_layers > 0) {
+  if (split.is_used) {
     // Buffers are allocated before libraries and kernels are loaded, which nothing is checked for.
     builder.charge(MemoryPurpose::context, llamacpp_context_before_fit(inputs.device),
                    StartupStage::weights);
@@ -193,7 +101,8 @@ void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,
     charge_host_weights(builder, options, split.host_weights, budget);
   } else if (split.host() > 0) {
     budget.host_weight_bytes = split.host_weights;
-    budget.host_read_share = split.host_read_share;
+    budget.host_kv_bytes = split.host_kv;
+    budget.host_reads = split.host_reads;
     budget.notes.push_back(
         fmt::format("on the host: {:.2f} GiB of weights, {:.2f} GiB of KV, {:.2f} GiB of buffers",
                     gib_from_bytes(split.host_weights), gib_from_bytes(split.host_kv),
@@ -241,68 +150,26 @@ void charge_prompt_cache(BudgetBuilder& builder, const BudgetInputs& inputs,
   }
 }
 
-// What a process holds of a discrete device when the engine first asks for its free memory
-// (common/fit.cpp: common_fit_params, through ggml_backend_dev_memory). Libraries and kernels come
-// later, out of the margin that the fit leaves. Three logs of a T4: 14,807 of 14,912 MiB are free.
-constexpr ByteCount kBareContextBytes = 105 * kMib;
-
-bool fits(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
-          std::int64_t gpu_layers) {
-  const ByteCount room =
-      llamacpp_free_bytes(inputs) -
-      options.context_before_fit.value_or(llamacpp_context_before_fit(inputs.device)) -
-      options.fit_target_bytes;
-  for (std::int64_t stage = 0; stage < inputs.sharding.pipeline; ++stage) {
-    if (llamacpp_split(inputs, options, gpu_layers, stage).device() > room) return false;
+// Layers whose cache is the device's; with none, all.
+KvLayout device_layout(const BudgetInputs& inputs, const LlamacppFit& fit, std::size_t device) {
+  const ModelSpec& model = inputs.model;
+  const LlamacppPlacement::Device& own = fit.placement.devices[device];
+  const bool unified = inputs.device.memory_model == MemoryModel::unified;
+  const bool has_host = unified && fit.placement.host_layers() > 0;
+  if (!fit.options.no_kv_offload && !has_host) {
+    KvLayout layout = llamacpp_pool_layout(model, fit.options, own.first, own.last);
+    if (layout.block_bytes > 0) return layout;
   }
-  return true;
+  return llamacpp_pool_layout(model, fit.options, 0, model.order.size());
 }
 
-// What the engine chooses when n_gpu_layers is not given.
-struct Fit {
-  LlamacppBudgetOptions options;
-  std::vector<std::string> notes;
-};
-
-Fit fit_to_device(const BudgetInputs& inputs, LlamacppBudgetOptions options) {
-  Fit fit{options, {}};
-  LlamacppBudgetOptions& o = fit.options;
-  const std::int64_t all = inputs.model.layers() + 1;
-  if (o.n_gpu_layers) return fit;
-  if (o.version < kLlamacppFlash) {
-    o.n_gpu_layers = 0;
-    return fit;
-  }
-  const bool unset = o.ctx_size.value_or(llamacpp_defaults({}, {}, o.version).ctx_size) == 0;
-  if (unset && inputs.model.max_position > o.fit_ctx && !fits(inputs, o, all)) {
-    std::int64_t low = o.fit_ctx / kPadding;  // taken even when it does not fit
-    std::int64_t high = padded(inputs.model.max_position) / kPadding;  // does not fit
-    while (high - low > 1) {
-      const std::int64_t middle = low + (high - low) / 2;
-      o.ctx_size = middle * kPadding;
-      (fits(inputs, o, all) ? low : high) = middle;
-    }
-    o.ctx_size = low * kPadding;
-    fit.notes.push_back(fmt::format("ctx_size lowered from {} to {} to fit the device",
-                                    inputs.model.max_position, *o.ctx_size));
-  }
-  std::int64_t layers = all;
-  while (layers > 0 && !fits(inputs, o, layers)) --layers;
-  o.n_gpu_layers = layers;
-  if (layers < all) {
-    fit.notes.push_back(fmt::format("{} of {} layers on the device", layers, all));
-  }
-  return fit;
-}
-
-MemoryBudget stage_budget(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
-                          std::int64_t stage) {
+MemoryBudget device_budget(const BudgetInputs& inputs, const LlamacppFit& fit,
+                           std::int64_t device) {
+  const LlamacppBudgetOptions& options = fit.options;
   const LlamacppCells cells = llamacpp_cells(inputs.model, options);
-  const std::int64_t layers = inputs.model.layers() + 1;
-  const LlamacppSplit split = llamacpp_split(
-      inputs, options, std::min(options.n_gpu_layers.value_or(layers), layers), stage);
+  const LlamacppSplit split = llamacpp_split(inputs, options, fit.placement, device);
   MemoryBudget budget;
-  budget.layout = pool_layout(inputs.model, options);
+  budget.layout = device_layout(inputs, fit, static_cast<std::size_t>(device));
   check_keeps_kv(budget.layout, inputs.model, "llama.cpp");
   BudgetBuilder builder(capacity_of(inputs));
   if (is_quantised(options.cache_type_v) && !llamacpp_flash_attention(options)) {
@@ -325,17 +192,18 @@ MemoryBudget stage_budget(const BudgetInputs& inputs, const LlamacppBudgetOption
   return budget;
 }
 
+// The device that fails first, or the fullest one.
+MemoryBudget fullest_device(const BudgetInputs& inputs, const LlamacppFit& fit) {
+  MemoryBudget fullest = device_budget(inputs, fit, 0);
+  for (std::int64_t d = 1; d < inputs.sharding.pipeline && !fullest.failure; ++d) {
+    MemoryBudget budget = device_budget(inputs, fit, d);
+    const auto left = [](const MemoryBudget& b) { return b.terms[MemoryPurpose::margin]; };
+    if (budget.failure || left(budget) < left(fullest)) fullest = std::move(budget);
+  }
+  return fullest;
+}
+
 }  // namespace
-
-ByteCount llamacpp_free_bytes(const BudgetInputs& inputs) {
-  return capacity_of(inputs) - inputs.machine.not_free_bytes() - inputs.machine.slack_bytes;
-}
-
-ByteCount llamacpp_context_before_fit(const DeviceSpec& device) {
-  return device.memory_model == MemoryModel::discrete && device.vendor == "nvidia"
-             ? kBareContextBytes
-             : kContextBytes;
-}
 
 LlamacppDefaults llamacpp_defaults(const DeviceSpec& /*device*/, const ModelSpec& /*model*/,
                                    EngineVersion version) {
@@ -382,87 +250,10 @@ TokenCount llamacpp_window_cells(TokenCount window, const LlamacppCells& cells,
   return padded(std::min(cells.per_stream, window * sequences + options.ubatch_size));
 }
 
-ByteCount llamacpp_kv_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options) {
-  return cache_bytes(model, options, 0, model.order.size()) - llamacpp_state_bytes(model, options);
-}
-
-ByteCount llamacpp_state_bytes(const ModelSpec& model, const LlamacppBudgetOptions& options) {
-  const std::int64_t slots = llamacpp_cells(model, options).slots;
-  ByteCount bytes = 0;
-  for (std::size_t i = 0; i < model.order.size(); ++i) {
-    const LayerKind& kind = model.layer(i);
-    if (kind.recurrent) bytes += slots * layer_state_bytes(*kind.recurrent);
-  }
-  return bytes;
-}
-
-LlamacppSplit llamacpp_split(const BudgetInputs& inputs, const LlamacppBudgetOptions& options,
-                             std::int64_t gpu_layers, std::int64_t stage) {
-  const ModelSpec& model = inputs.model;
-  const std::int64_t layers = model.layers();
-  const bool last = stage + 1 == inputs.sharding.pipeline;
-  const bool counts_output = !options.output_last && options.version >= kOutputCountsFirst;
-  const std::int64_t on_device =
-      std::min(layers, counts_output ? std::max<std::int64_t>(gpu_layers - 1, 0) : gpu_layers);
-  const bool output = counts_output ? gpu_layers > 0 : gpu_layers > layers;
-  const auto start = static_cast<std::size_t>(layers - on_device);
-  const StageLayers range = stage_layers(model, inputs.sharding, stage);
-  const std::size_t first = std::clamp(start, range.first, range.last);
-
-  const ModelParts parts = model_parts(model);
-  const ByteCount table = parts.bytes_of(ModelPart::embedding);
-  // With tied embeddings the output is a second copy of the table.
-  const ByteCount head = model.tie_embeddings ? table : parts.bytes_of(ModelPart::lm_head);
-  LlamacppSplit split;
-  split.gpu_layers = gpu_layers;
-  const ByteCount norm = output_norm_bytes(model);
-  split.device_weights =
-      layer_weights(model, first, range.last) + (output && last ? head + norm : 0);
-  split.host_weights = table + layer_weights(model, 0, start) + (output ? 0 : norm) +
-                       (output || model.tie_embeddings ? 0 : head);
-  const auto host_read = static_cast<double>(layer_weights(model, 0, start) + (output ? 0 : head));
-  const auto read = static_cast<double>(layer_weights(model, 0, model.order.size()) + head);
-  split.host_read_share = read > 0 ? host_read / read : 0;
-  const ByteCount vision = parts.bytes_of(ModelPart::vision);
-  if (gpu_layers == 0) split.host_weights += vision;
-  if (gpu_layers > 0 && stage == 0) split.device_weights += vision;
-  split.device_kv = cache_bytes(model, options, first, range.last);
-  split.host_kv = cache_bytes(model, options, 0, start);
-  if (options.no_kv_offload) {
-    split.host_kv = cache_bytes(model, options, 0, model.order.size());
-    split.device_kv = 0;
-  }
-  const std::int64_t input_copies = llamacpp_input_copies(inputs, start == 0 && output, options);
-  split.host_compute = llamacpp_host_inputs(model, options, input_copies);
-  const LlamacppProjector projector = llamacpp_projector(model);
-  const bool copies = gpu_layers > 0 && copies_weights(inputs.device, options.ubatch_size);
-  if (gpu_layers > 0) {
-    const std::int64_t rows = llamacpp_output_rows(model, options);
-    split.device_compute =
-        llamacpp_graph_bytes(model, options,
-                             {.first = first,
-                              .last = range.last,
-                              .output = output && last,
-                              .copies_head = last && !output && copies_weights(inputs.device, rows),
-                              .copies_layers = copies && stage == 0,
-                              .input_copies = input_copies});
-    if (stage == 0) split.device_compute += projector.device;
-  }
-  if (!copies && (start > 0 || !output)) {
-    split.host_compute = std::max(
-        split.host_compute,
-        llamacpp_graph_bytes(model, options, {.first = 0, .last = start, .output = !output}));
-  }
-  if (stage == 0) split.host_compute += projector.host + (gpu_layers > 0 ? 0 : projector.device);
-  return split;
-}
-
 MemoryBudget llamacpp_budget(const BudgetInputs& inputs, const LlamacppBudgetOptions& options) {
   check_options(inputs, options);
-  const Fit fit = fit_to_device(inputs, options);
-  MemoryBudget budget = tightest_stage(inputs.sharding, [&](std::int64_t stage) {
-    return stage_budget(inputs, fit.options, stage);
-  });
+  const LlamacppFit fit = llamacpp_fit(inputs, options);
+  MemoryBudget budget = fullest_device(inputs, fit);
   budget.notes.insert(budget.notes.begin(), fit.notes.begin(), fit.notes.end());
   return budget;
 }
@@ -478,7 +269,7 @@ std::vector<std::string> llamacpp_budget_warnings(const BudgetInputs& inputs,
   warnings.emplace_back(
       "llama.cpp: cache and compute buffers match start-up logs; the device's context is an "
       "estimate");
-  if (!options.n_gpu_layers && options.version >= kLlamacppFlash) {
+  if (!options.n_gpu_layers && llamacpp_fit_rule(options) != LlamacppFitRule::none) {
     warnings.emplace_back(
         "llama.cpp: the number of layers that fit comes from this model, with 1 GiB to spare, not "
         "from the engine's own measurement");

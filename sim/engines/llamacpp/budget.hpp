@@ -21,6 +21,10 @@ inline constexpr EngineVersion kNewestLlamacpp{0, 11026};
 
 enum class LlamacppFlashAttn : std::uint8_t { off, on, automatic };
 
+// How many layers go on the devices where the user does not say: all; all for which there is room,
+// whole ones; likewise, but routed experts are left on the host before whole layers are.
+enum class LlamacppFitRule : std::uint8_t { none, layers, experts };
+
 struct LlamacppDefaults {
   std::int64_t parallel = 4;  // slots
   bool kv_unified = true;
@@ -41,16 +45,22 @@ struct LlamacppBudgetOptions {
   Dtype cache_type_k = Dtype::fp16;
   Dtype cache_type_v = Dtype::fp16;  // quantised: needs flash attention
   std::int64_t ubatch_size = 512;    // tokens of a micro batch: sizes the compute buffer
-  // Layers on the device, the last ones first and the output counted as one; absent: as many as fit
-  // with fit_target_bytes to spare, after an unset context was lowered to fit_ctx at least.
+  // Layers on the devices, the last ones first and the output counted as one; absent: as many as
+  // fit with fit_target_bytes of each device to spare, after an unset context was lowered to
+  // fit_ctx at least.
   std::optional<std::int64_t> n_gpu_layers{};
   bool output_last = false;                       // the output is counted last, whatever the build
   std::optional<LlamacppFlashAttn> flash_attn{};  // absent: by version
+  // Devices that take part, the first ones; absent: all.
+  std::optional<std::int64_t> devices{};
+  std::optional<std::int64_t>
+      n_cpu_moe{};  // the first layers whose routed experts stay on the host
   bool no_mmap = false;
   bool no_kv_offload = false;  // KV stays on the host
   bool swa_full = false;       // windows keep as many cells as other layers
   // Limit of the prompt cache in host memory; 0: none, below 0: no limit; absent: by version.
   std::optional<std::int64_t> cache_ram_mib{};
+  std::optional<LlamacppFitRule> fit{};  // absent: by version
   ByteCount fit_target_bytes = ByteCount{1} << 30;
   // Of the process, when it asks for the device's free memory; absent: by device.
   std::optional<ByteCount> context_before_fit{};
@@ -72,39 +82,11 @@ struct LlamacppCells {
 [[nodiscard]] TokenCount llamacpp_window_cells(TokenCount window, const LlamacppCells& cells,
                                                const LlamacppBudgetOptions& options);
 
-// All attention layers, K and V in their own types; states of recurrent layers apart, in fp32, one
-// per slot.
-[[nodiscard]] ByteCount llamacpp_kv_bytes(const ModelSpec& model,
-                                          const LlamacppBudgetOptions& options);
-[[nodiscard]] ByteCount llamacpp_state_bytes(const ModelSpec& model,
-                                             const LlamacppBudgetOptions& options);
-
-// What sits where, of one device. Host bytes are of the whole model.
-struct LlamacppSplit {
-  std::int64_t gpu_layers = 0;  // as n_gpu_layers counts them
-  ByteCount device_weights = 0;
-  ByteCount host_weights = 0;
-  ByteCount device_kv = 0;  // states included
-  ByteCount host_kv = 0;
-  ByteCount device_compute = 0;
-  ByteCount host_compute = 0;
-  double host_read_share = 0;  // of layers and output; the table gives a row per token
-  [[nodiscard]] ByteCount device() const { return device_weights + device_kv + device_compute; }
-  [[nodiscard]] ByteCount host() const { return host_weights + host_kv + host_compute; }
-};
-[[nodiscard]] LlamacppSplit llamacpp_split(const BudgetInputs& inputs,
-                                           const LlamacppBudgetOptions& options,
-                                           std::int64_t gpu_layers, std::int64_t stage = 0);
-
-// What others leave free on the device, and what of it the engine's own process holds when it asks
-// how much is free.
-[[nodiscard]] ByteCount llamacpp_free_bytes(const BudgetInputs& inputs);
-[[nodiscard]] ByteCount llamacpp_context_before_fit(const DeviceSpec& device);
-
-// Several devices are pipeline stages (split mode layer). On unified memory the host's part is
-// charged too: mapped weights as page cache, which start-up does not need to fit. On a discrete
-// device it is named in a note. kv_pool_bytes is the cache wherever it sits; cells of windows and
-// states are charged beside it.
+// Several devices are pipeline stages (split mode layer); the budget is that of the fullest one. On
+// unified memory the host's part is charged too: mapped weights as page cache, which start-up does
+// not need to fit. On a discrete device it is named in a note. kv_pool_bytes is the device's part
+// of the cache, or the host's where the device has none; cells of windows and states are charged
+// beside it.
 [[nodiscard]] MemoryBudget llamacpp_budget(const BudgetInputs& inputs,
                                            const LlamacppBudgetOptions& options);
 

@@ -56,10 +56,10 @@ std::int64_t llamacpp_output_rows(const ModelSpec& model, const LlamacppBudgetOp
   return std::min<std::int64_t>(options.ubatch_size, llamacpp_cells(model, options).slots);
 }
 
-std::int64_t llamacpp_input_copies(const BudgetInputs& inputs, bool all_on_devices,
+std::int64_t llamacpp_input_copies(std::int64_t devices, bool all_on_devices,
                                    const LlamacppBudgetOptions& options) {
   constexpr std::int64_t kMaxCopies = 4;
-  const bool parallel = inputs.sharding.pipeline > 1 && all_on_devices && !options.no_kv_offload;
+  const bool parallel = devices > 1 && all_on_devices && !options.no_kv_offload;
   return parallel ? kMaxCopies : 1;
 }
 

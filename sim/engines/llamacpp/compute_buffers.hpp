@@ -28,7 +28,7 @@ inline constexpr EngineVersion kLlamacppFlash{0, 6325};
 
 // Devices that share the layers, all of them, work on up to four micro batches at once
 // (src/llama-context.cpp: pipeline_parallel; GGML_SCHED_MAX_COPIES).
-[[nodiscard]] std::int64_t llamacpp_input_copies(const BudgetInputs& inputs, bool all_on_devices,
+[[nodiscard]] std::int64_t llamacpp_input_copies(std::int64_t devices, bool all_on_devices,
                                                  const LlamacppBudgetOptions& options);
 
 // An image on its way through one layer of the projector's tower: the MLP's wide product and three

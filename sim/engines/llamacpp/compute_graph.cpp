@@ -7,6 +7,7 @@
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/llamacpp/compute_buffers.hpp"
 #include "sim/engines/llamacpp/graph_memory.hpp"
+#include "sim/engines/llamacpp/split.hpp"
 
 namespace headroom {
 namespace {
@@ -19,22 +20,6 @@ constexpr EngineVersion kStoresByRows{0, 6100};
 constexpr EngineVersion kFusedGates{0, 5780};
 
 using Tensor = GraphMemory::Tensor;
-
-// Bytes of the parts of one layer, as stored or by its formats.
-PartBytes layer_parts(const ModelSpec& model, std::size_t layer) {
-  if (model.stored && model.stored->layers.size() == model.order.size()) {
-    return model.stored->layers[layer];
-  }
-  ModelSpec one = model;
-  one.vision.reset();
-  one.order = {model.order[layer]};
-  const ModelParts parts = model_parts(one);
-  PartBytes bytes{};
-  for (std::size_t i = 0; i < kModelPartCount; ++i) {
-    bytes[i] = parts.bytes_of(static_cast<ModelPart>(i));
-  }
-  return bytes;
-}
 
 class GraphBuilder {
  public:
@@ -50,15 +35,37 @@ class GraphBuilder {
   ByteCount build() {
     const std::size_t start = part_.copies_layers ? 0 : part_.first;
     for (std::size_t i = start; i < part_.last; ++i) {
-      if (part_.copies_layers && i < part_.first) host_parts_ = layer_parts(model_, i);
+      if (part_.copies_layers && i < part_.first) host_parts_ = llamacpp_layer_parts(model_, i);
       if (i >= part_.first) host_parts_.reset();
+      set_experts(i);
       add_layer(model_.layer(i), i + 1 == model_.order.size());
     }
+    add_foreign_experts();
     if (part_.output || part_.copies_head) add_output();
     return graph_.peak();
   }
 
  private:
+  void set_experts(std::size_t layer) {
+    host_experts_.reset();
+    if (layer < part_.host_experts.size() && part_.host_experts[layer]) {
+      host_experts_ = llamacpp_layer_parts(model_, layer);
+    }
+  }
+
+  // Of another device's layer: all are alike, and one has the buffers of the one before it.
+  void add_foreign_experts() {
+    for (std::size_t i = part_.last; i < part_.host_experts.size(); ++i) {
+      set_experts(i);
+      if (!host_experts_ || !model_.layer(i).moe) continue;
+      now_ = tokens_;
+      host_parts_.reset();
+      add_experts(*model_.layer(i).moe, floats({}, model_.hidden));
+      break;
+    }
+    host_experts_.reset();
+  }
+
   struct Mask {
     TokenCount window = 0;
     Tensor input = 0;
@@ -117,8 +124,9 @@ class GraphBuilder {
 
   // A product with a matrix; one on the host is copied for it. `share` is its part of the bytes.
   Tensor product(Tensor of, std::int64_t width, ModelPart part, double share) {
-    if (!host_parts_) return floats({of}, width);
-    const ByteCount all = (*host_parts_)[static_cast<std::size_t>(part)];
+    const auto& parts = part == ModelPart::experts && host_experts_ ? host_experts_ : host_parts_;
+    if (!parts) return floats({of}, width);
+    const ByteCount all = (*parts)[static_cast<std::size_t>(part)];
     const Tensor matrix = graph_.add({}, static_cast<ByteCount>(static_cast<double>(all) * share));
     return floats({of, matrix}, width);
   }
@@ -283,7 +291,8 @@ class GraphBuilder {
   Tensor value_rows_ = 0;
   Tensor output_rows_ = 0;
   std::vector<Mask> masks_;
-  std::optional<PartBytes> host_parts_;  // of the present layer, if it is on the host
+  std::optional<PartBytes> host_parts_;    // of the present layer, if it is on the host
+  std::optional<PartBytes> host_experts_;  // likewise, if its experts are
 };
 
 }  // namespace

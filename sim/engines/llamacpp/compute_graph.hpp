@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "sim/engines/llamacpp/budget.hpp"
 
@@ -17,6 +18,9 @@ struct GraphPart {
   // Layers on the host whose products run on the device, which copies their matrices and caches:
   // those before `first`.
   bool copies_layers = false;
+  // By layer: the routed experts are on the host, and the device copies them for its products,
+  // those of other devices' layers, too. Empty: none are copied.
+  std::vector<bool> host_experts = {};
   // Copies of each input, which stay: several where devices work on micro batches at once.
   std::int64_t input_copies = 1;
 };

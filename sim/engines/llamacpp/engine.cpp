@@ -49,6 +49,12 @@ std::vector<OwnRow> llamacpp_rows() {
        .doc =
            "layers on the device, where the output layer counts as one; the rest stays on the host",
        .absent = "as many as fit"},
+      {.name = "n_cpu_moe",
+       .field = &L::n_cpu_moe,
+       .unit = "layers",
+       .bounds = {.low = 0, .high = 1e4},
+       .doc = "the first layers whose routed experts stay in host memory",
+       .absent = "as few as fit"},
       {.name = "ubatch_size",
        .field = &L::ubatch_size,
        .unit = "tokens",
@@ -126,6 +132,7 @@ LlamacppBudgetOptions llamacpp_budget_options(const EngineSection& e, const Engi
   options.cache_type_v = parse_dtype(own.cache_type_v);
   options.ubatch_size = own.ubatch_size;
   options.n_gpu_layers = own.n_gpu_layers;
+  options.n_cpu_moe = own.n_cpu_moe;
   if (own.flash_attn) {
     options.flash_attn = value_named<LlamacppFlashAttn>(*own.flash_attn, kFlashAttn);
   }
@@ -158,8 +165,8 @@ OllamaBudgetOptions ollama_budget_options(const EngineSection& e, const EngineSy
 
 void resolve_ollama(EngineResolver& r) {
   auto& own = r.own<OllamaOptions>();
-  const OllamaDefaults defaults =
-      ollama_defaults(r.system.device, r.system.model, r.system.version);
+  const OllamaDefaults defaults = ollama_defaults(r.system.device, r.system.sharding.devices(),
+                                                  r.system.model, r.system.version);
   r.fill("/engine/num_ctx", own.num_ctx, defaults.num_ctx, "by version and device");
   r.fill("/engine/num_parallel", own.num_parallel, defaults.num_parallel, "by version");
   r.set_sizes(*own.num_ctx, *own.num_parallel, r.options.batch_size, 1);

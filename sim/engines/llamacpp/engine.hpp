@@ -18,6 +18,7 @@ struct LlamacppOptions {
   std::string cache_type_k = "f16";
   std::string cache_type_v = "f16";
   std::optional<std::int64_t> n_gpu_layers;
+  std::optional<std::int64_t> n_cpu_moe;
   std::int64_t ubatch_size = 512;
   bool no_mmap = false;
   std::optional<std::string> flash_attn;

@@ -13,8 +13,12 @@ namespace {
 
 constexpr std::string_view kPlacement =
     "this placement of tensors is not modelled: all count as on the device, so the engine is "
-    "slower "
-    "than said";
+    "slower than said";
+// Regular expressions over tensors' names: those that people write for all routed experts.
+constexpr std::string_view kAllExperts =
+    "exps=CPU=999|.ffn_.*_exps.=CPU=999|\\.ffn_.*_exps\\.=CPU=999|ffn_.*_exps=CPU=999|"
+    "ffn_.*_exps.*=CPU=999|.*ffn_.*_exps.*=CPU=999|.*_exps.*=CPU=999|_exps=CPU=999|"
+    ".ffn_.*_exps.weight=CPU=999|\\.ffn_.*_exps\\.weight=CPU=999";
 constexpr std::string_view kTextOnly = "inputs other than text are not modelled";
 constexpr std::string_view kRope =
     "changes the model's configuration: check the model's context length";
@@ -60,6 +64,21 @@ const FlagRow kLlamacppRows[] = {
      .pointer = "/engine/n_gpu_layers",
      .values = "auto=|-1=|all=999",
      .variable = "LLAMA_ARG_N_GPU_LAYERS"},
+    // As with layers: for all.
+    {.names = "-cmoe|--cpu-moe",
+     .pointer = "/engine/n_cpu_moe",
+     .constant = "999",
+     .variable = "LLAMA_ARG_CPU_MOE"},
+    {.names = "-ncmoe|--n-cpu-moe",
+     .takes = Takes::integer,
+     .pointer = "/engine/n_cpu_moe",
+     .variable = "LLAMA_ARG_N_CPU_MOE"},
+    {.names = "-ot|--override-tensor",
+     .takes = Takes::integer,
+     .pointer = "/engine/n_cpu_moe",
+     .note = kPlacement,
+     .values = kAllExperts,
+     .variable = "LLAMA_ARG_OVERRIDE_TENSOR"},
     {.names = "-b|--batch-size",
      .takes = Takes::integer,
      .pointer = "/engine/batch_size",
@@ -111,9 +130,9 @@ const FlagRow kLlamacppRows[] = {
     {.names = "-nkvo|--no-kv-offload",
      .note = "set engine.no_kv_offload for its memory; its step time is not modelled",
      .variable = "LLAMA_ARG_NO_KV_OFFLOAD"},
-    {.names = "-cmoe|--cpu-moe|--no-op-offload|--no-host", .note = kPlacement},
-    {.names = "-sm|--split-mode|-ts|--tensor-split|-mg|--main-gpu|-dev|--device|-ot|"
-              "--override-tensor|-ncmoe|--n-cpu-moe|-ncffn|--n-cpu-ffn|--moe-cache-mib|--rpc",
+    {.names = "--no-op-offload|--no-host", .note = kPlacement},
+    {.names = "-sm|--split-mode|-ts|--tensor-split|-mg|--main-gpu|-dev|--device|-ncffn|"
+              "--n-cpu-ffn|--moe-cache-mib|--rpc",
      .takes = Takes::text,
      .note = kPlacement},
     {.names = "-fit|--fit|-fitt|--fit-target|-fitc|--fit-ctx|-lm|--load-mode|-lzm|--lazy-mode|"
@@ -196,7 +215,7 @@ const FlagRow kOllamaRows[] = {
      .note = "to keep memory free for others, set it in the environment",
      .variable = "OLLAMA_GPU_OVERHEAD"},
     {.takes = Takes::text,
-     .note = "a model on multiple devices is not modelled",
+     .note = "a model that fits one device counts as on one",
      .variable = "OLLAMA_SCHED_SPREAD"},
     {.takes = Takes::text,
      .note = "a limit on waiting requests is not modelled",
@@ -252,18 +271,12 @@ constexpr std::array kLlamacppMessages{
                   .meaning = kRefused,
                   .changes = kFewerLayers,
                   .is_vague = true},
-    MemoryMessage{.pattern = "alloc_tensor_range: failed to allocate * buffer of size #",
+    MemoryMessage{.pattern = "failed to allocate * buffer of size #",
                   .figures = {Figure::wanted},
                   .gib = kGibPerByte,
                   .meaning = kRefused,
                   .changes = kFewerLayers,
                   .is_vague = true},
-    MemoryMessage{
-        .pattern = "model buffer size = # MiB", .figures = {Figure::weights}, .gib = kGibPerMib},
-    MemoryMessage{.pattern = "KV buffer size = # MiB", .figures = {Figure::kv}, .gib = kGibPerMib},
-    MemoryMessage{.pattern = "compute buffer size = # MiB",
-                  .figures = {Figure::activations},
-                  .gib = kGibPerMib},
 };
 
 // llm/server.go: what the scheduler refuses before it loads.

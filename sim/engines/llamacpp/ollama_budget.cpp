@@ -37,6 +37,12 @@ EngineVersion build_of(EngineVersion version) {
   return {0, kPinned[0].build};
 }
 
+bool is_gpt_oss(const ModelSpec& model) {
+  return std::ranges::any_of(model.kinds, [](const LayerKind& kind) {
+    return kind.moe && kind.attention && kind.attention->sinks;
+  });
+}
+
 // fs/ggml/ggml.go, FlashAttention: gpt-oss, then Gemma 3 and Qwen3; from 0.13 on what the backend
 // supports.
 bool flash_by_default(const ModelSpec& model, EngineVersion version) {
@@ -57,13 +63,16 @@ void check_options(const OllamaBudgetOptions& o) {
 
 }  // namespace
 
-OllamaDefaults ollama_defaults(const DeviceSpec& device, const ModelSpec& /*model*/,
-                               EngineVersion version) {
+OllamaDefaults ollama_defaults(const DeviceSpec& device, std::int64_t devices,
+                               const ModelSpec& model, EngineVersion version) {
+  const double gib = gib_from_bytes(device.memory_reported_bytes) * static_cast<double>(devices);
   OllamaDefaults defaults;
   defaults.num_parallel = version < kTwoParallel ? 4 : version < kOneParallel ? 2 : 1;
   if (version < kFourThousand) defaults.num_ctx = 2048;
+  if (version >= kFlashByFamily && version < kTieredContext && is_gpt_oss(model) && gib >= 20) {
+    defaults.num_ctx = 8192;
+  }
   if (version >= kTieredContext) {
-    const double gib = gib_from_bytes(device.memory_reported_bytes);
     defaults.num_ctx = gib < 23 ? 4096 : gib < 47 ? 32768 : 262144;  // server/routes.go
   }
   return defaults;
@@ -71,7 +80,8 @@ OllamaDefaults ollama_defaults(const DeviceSpec& device, const ModelSpec& /*mode
 
 OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaBudgetOptions& options) {
   check_options(options);
-  const OllamaDefaults defaults = ollama_defaults(inputs.device, inputs.model, options.version);
+  const OllamaDefaults defaults =
+      ollama_defaults(inputs.device, inputs.sharding.devices(), inputs.model, options.version);
   OllamaRunner runner;
   LlamacppBudgetOptions& o = runner.options;
   o.version = build_of(options.version);
@@ -102,7 +112,11 @@ OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaBudgetOptions
   // (llm/server.go, assignLayers; the runner's own count in earlier releases).
   o.output_last = !server;
   o.no_mmap = !options.use_mmap;
-  if (!server && !o.n_gpu_layers) ollama_fit(inputs, o);
+  if (server) {
+    ollama_choose_devices(inputs, o);
+  } else if (!o.n_gpu_layers) {
+    ollama_fit(inputs, o);
+  }
   return runner;
 }
 

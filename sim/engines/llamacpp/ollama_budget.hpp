@@ -19,11 +19,12 @@ struct OllamaDefaults {
   std::int64_t num_ctx = 4096;
   std::int64_t num_parallel = 1;
 };
-// num_ctx: 2048 before 0.7, 4096 to 0.15, then by device memory: 4096 below 23 GiB, 32768 below 47,
-// 262144 from there. num_parallel: 4 before 0.7, 2 before 0.10 (1 where they do not fit), then 1
-// (envconfig/config.go, server/sched.go).
-[[nodiscard]] OllamaDefaults ollama_defaults(const DeviceSpec& device, const ModelSpec& model,
-                                             EngineVersion version);
+// num_ctx: 2048 before 0.7, 4096 to 0.15 (8192 for gpt-oss from 0.11 on, with 20 GiB), then by the
+// memory of all devices together: 4096 below 23 GiB, 32768 below 47, 262144 from there
+// (server/routes.go, pull requests 11794 and 13946). num_parallel: 4 before 0.7, 2 before 0.10 (1
+// where they do not fit), then 1 (envconfig/config.go, server/sched.go).
+[[nodiscard]] OllamaDefaults ollama_defaults(const DeviceSpec& device, std::int64_t devices,
+                                             const ModelSpec& model, EngineVersion version);
 
 struct OllamaBudgetOptions {
   EngineVersion version = kNewestOllama;

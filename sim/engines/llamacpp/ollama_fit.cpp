@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "hardware/llm/parameters.hpp"
+#include "sim/engines/llamacpp/fit.hpp"
+
 namespace headroom {
 namespace {
 
@@ -44,7 +47,27 @@ ByteCount graph_size(const ModelSpec& model, const AttentionSpec& a, std::int64_
   return metal ? full : std::max(full, part);
 }
 
+// The file and a cache in 16 bits, as if all layers were alike (llm/llama_server.go,
+// PredictServerVRAM).
+ByteCount predicted_bytes(const ModelSpec& model, std::int64_t cells) {
+  std::int64_t query_heads = 1;
+  std::int64_t kv_heads = 0;
+  for (const LayerKind& kind : model.kinds) {
+    if (!kind.attention) continue;
+    query_heads = std::max(query_heads, kind.attention->q_heads);
+    const std::int64_t own = std::max<std::int64_t>(kind.attention->kv_heads, 1);
+    kv_heads = kv_heads == 0 ? own : std::min(kv_heads, own);
+  }
+  return checkpoint_bytes(model) + 4 * model.layers() * std::max<std::int64_t>(kv_heads, 1) *
+                                       (model.hidden / query_heads) * cells;
+}
+
 }  // namespace
+
+void ollama_choose_devices(const BudgetInputs& inputs, LlamacppBudgetOptions& options) {
+  const ByteCount free = llamacpp_free_bytes(inputs) - llamacpp_context_before_fit(inputs.device);
+  if (predicted_bytes(inputs.model, *options.ctx_size) <= free * 80 / 100) options.devices = 1;
+}
 
 void ollama_fit(const BudgetInputs& inputs, LlamacppBudgetOptions& options) {
   const bool metal = inputs.device.vendor == "apple";
@@ -52,22 +75,37 @@ void ollama_fit(const BudgetInputs& inputs, LlamacppBudgetOptions& options) {
   const bool discrete = inputs.device.memory_model == MemoryModel::discrete;
   options.context_before_fit =
       discrete && options.version >= kAsksDriver ? 0 : llamacpp_context_before_fit(inputs.device);
-  const std::optional<AttentionSpec> attention = estimated(inputs.model);
-  if (!attention || inputs.sharding.pipeline > 1) return;
+  options.fit = LlamacppFitRule::layers;
+  const std::int64_t devices = inputs.sharding.pipeline;
   const std::int64_t layers = inputs.model.layers();
+  const ByteCount free = llamacpp_free_bytes(inputs) - *options.context_before_fit;
+  const std::optional<AttentionSpec> attention = estimated(inputs.model);
   const std::int64_t context = *options.ctx_size;
-  const auto held = [&](std::int64_t count) {
-    const LlamacppSplit split = llamacpp_split(inputs, options, count);
-    return split.device_weights + split.device_kv;
+  const ByteCount graph =
+      attention ? graph_size(inputs.model, *attention, context,
+                             std::min(options.ubatch_size, context / *options.parallel), metal)
+                : 0;
+  const auto split = [&](std::int64_t count, std::int64_t device) {
+    return llamacpp_split(inputs, options, count, device);
   };
-  const ByteCount first_layer = held(layers) - held(layers - 1);  // kept free as a buffer
-  const ByteCount room =
-      llamacpp_free_bytes(inputs) - *options.context_before_fit - options.fit_target_bytes -
-      first_layer -
-      graph_size(inputs.model, *attention, context,
-                 std::min(options.ubatch_size, context / *options.parallel), metal);
+  const auto held = [&](std::int64_t count, std::int64_t device) {
+    const LlamacppSplit one = split(count, device);
+    return one.device_weights + one.device_kv + (attention ? 0 : one.device_compute);
+  };
+  options.devices = 1;
+  // Kept free as a buffer: the size of the first layer.
+  const ByteCount spare = attention ? held(layers, 0) - held(layers - 1, 0) : 0;
+  const auto fits = [&](std::int64_t count) {
+    for (std::int64_t d = 0; d < devices; ++d) {
+      if (held(count, d) > free - options.fit_target_bytes - spare - graph) return false;
+    }
+    return true;
+  };
+  // "Try to pack things into as few GPUs as possible" (assignLayers).
+  while (*options.devices < devices && !fits(layers + 1)) ++*options.devices;
+  if (!attention) return;
   std::int64_t count = layers + 1;
-  while (count > 0 && held(count) > room) --count;
+  while (count > 0 && !fits(count)) --count;
   options.n_gpu_layers = count;
 }
 

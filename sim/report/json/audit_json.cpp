@@ -134,6 +134,11 @@ Json out_of_memory_json(const MemoryFailure& failure) {
                {"text", failure.text},
                {"reason", failure.meaning}};
   if (!failure.victim.empty()) json["killed"] = failure.victim;
+  if (!failure.device.empty()) {
+    json["device"] = failure.device;
+    json["devices"] = failure.devices;
+  }
+  if (!failure.board.empty()) json["board"] = failure.board;
   json["figures"] = std::move(figures);
   json["device_gib"] = std::move(parts);
   json["changes"] = failure.changes;

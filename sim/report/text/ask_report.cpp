@@ -63,8 +63,7 @@ std::string ask_system_text(const AskAnswer& answer) {
   std::string text = fmt::format("{} on {}, engine {} {}", r.model.id, devices_text(answer.run),
                                  r.engine->name, r.scenario.engine.version.value_or(""));
   if (answer.run.started) {
-    text += fmt::format("; {} per device for KV = {} tokens",
-                        human_bytes(answer.run.budget.kv_pool_bytes),
+    text += fmt::format("; {} for KV = {} tokens", kv_place_text(answer.run.budget, "per device"),
                         human_count(answer.run.pool_tokens));
   }
   return text;

@@ -126,6 +126,11 @@ std::string pool_lines(const CapacityRow& row) {
   std::string out;
   if (!b.failure) {
     std::string pool = size_text(b.kv_pool_bytes);
+    if (b.host_kv_bytes > 0) {
+      const bool has_device = b.terms[MemoryPurpose::kv_pool] > 0;
+      pool = fmt::format("{}{} in host memory", has_device ? pool + " and " : "",
+                         size_text(b.host_kv_bytes));
+    }
     if (b.layout.block_tokens > 1) {
       pool += fmt::format(" = {} blocks", human_count(b.total_blocks));
       // Where layers keep different things, tokens are what a request of the longest length gets.

@@ -71,6 +71,21 @@ std::string device_text(const std::vector<std::string>& devices) {
                      devices.size() > shown.size() ? " or another one" : "");
 }
 
+// "compute buffer of CUDA0, 10,112 MiB; the bars are of CUDA0, one of 2 (NVIDIA GeForce RTX 4090)".
+std::string buffer_text(const MemoryFailure& failure) {
+  const std::string_view kind = failure.stage == StartupStage::weights         ? "weights"
+                                : failure.stage == StartupStage::kv_allocation ? "KV cache"
+                                                                               : "compute buffer";
+  std::string text = fmt::format("{} of {}", kind, failure.device);
+  if (const auto& wanted = failure.figure(Figure::wanted)) {
+    text += fmt::format(", {} MiB", human_count(static_cast<std::int64_t>(*wanted * 1024 + 0.5)));
+  }
+  if (failure.devices > 1) {
+    text += fmt::format("; the bars are of {}, one of {} devices", failure.device, failure.devices);
+  }
+  return failure.board.empty() ? text : text + fmt::format(" ({})", failure.board);
+}
+
 }  // namespace
 
 std::string memory_failure_text(const MemoryFailure& failure, const std::string& name,
@@ -81,6 +96,7 @@ std::string memory_failure_text(const MemoryFailure& failure, const std::string&
   out += audit_line("log", fmt::format("{}, line {}{}{}: {}", name, failure.line,
                                        who.empty() ? "" : ", ", who, failure.text));
   if (!failure.victim.empty()) out += audit_line("killed", failure.victim);
+  if (!failure.device.empty()) out += audit_line("refused", buffer_text(failure));
   if (const std::string shortage = shortage_text(failure); !shortage.empty()) {
     out += audit_line("short", shortage);
   }
@@ -88,7 +104,9 @@ std::string memory_failure_text(const MemoryFailure& failure, const std::string&
     out += audit_line("longest", fmt::format("{} tokens fit by the engine's own estimate",
                                              human_count(static_cast<std::int64_t>(*longest))));
   }
-  if (!devices.empty()) out += audit_line("device", device_text(devices));
+  if (!devices.empty() && failure.board.empty()) {
+    out += audit_line("device", device_text(devices));
+  }
   out += bar_lines(failure) + "\n";
   for (std::size_t i = 0; i < failure.changes.size(); ++i) {
     out += audit_line(i == 0 ? "change" : "", failure.changes[i]);

@@ -61,13 +61,14 @@ std::string setup_lines(const RunResult& result) {
       "workload", fmt::format("{}requests {}; max_tokens by {}", count, origin, w.max_tokens_rule));
   const MemoryBudget& budget = result.budget;
   out += summary_line(
-      "memory", fmt::format("{} of {} per rank for KV = {} tokens{}",
-                            human_bytes(budget.kv_pool_bytes), human_bytes(budget.capacity_bytes),
-                            human_count(result.pool_tokens / r.sharding.data),
-                            r.sharding.data > 1
-                                ? fmt::format(", {} on {} data ranks",
-                                              human_count(result.pool_tokens), r.sharding.data)
-                                : ""));
+      "memory",
+      fmt::format(
+          "{} for KV = {} tokens{}",
+          kv_place_text(budget, fmt::format("of {} per rank", human_bytes(budget.capacity_bytes))),
+          human_count(result.pool_tokens / r.sharding.data),
+          r.sharding.data > 1 ? fmt::format(", {} on {} data ranks",
+                                            human_count(result.pool_tokens), r.sharding.data)
+                              : ""));
   return out;
 }
 
@@ -288,6 +289,16 @@ std::string human_bytes(ByteCount bytes) {
   if (bytes >= ByteCount{1} << 30) return fmt::format("{:.2f} GiB", value / 1073741824.0);
   if (bytes >= ByteCount{1} << 20) return fmt::format("{:.1f} MiB", value / 1048576.0);
   return fmt::format("{} B", bytes);
+}
+
+std::string kv_place_text(const MemoryBudget& budget, const std::string& where) {
+  const ByteCount host = budget.host_kv_bytes;
+  const bool has_device = host == 0 || budget.terms[MemoryPurpose::kv_pool] > 0;
+  std::string text = has_device ? human_bytes(budget.kv_pool_bytes) + " " + where : "";
+  if (host > 0) {
+    text += fmt::format("{}{} in host memory", has_device ? " and " : "", human_bytes(host));
+  }
+  return text;
 }
 
 std::string human_count(std::int64_t count) {

@@ -23,6 +23,9 @@ namespace headroom {
 
 // "55.0 GiB", "812 MiB"
 [[nodiscard]] std::string human_bytes(ByteCount bytes);
+// "8.25 GiB per device", "448.00 MiB per device and 704.00 MiB in host memory": what the KV pool of
+// a device takes, with `where` that is, and what of the cache the host holds.
+[[nodiscard]] std::string kv_place_text(const MemoryBudget& budget, const std::string& where);
 // "1,234,567"
 [[nodiscard]] std::string human_count(std::int64_t count);
 // "12.3 ms", "1.20 s"

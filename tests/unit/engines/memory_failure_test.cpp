@@ -136,6 +136,45 @@ TEST_CASE("engines, their allocators and the kernel say it in their own words",
   check(killed, Figure::wanted, 61234567.0 / 1024 / 1024);
 }
 
+TEST_CASE("of llama.cpp's buffers those of the device that was refused are shown",
+          "[memory_failure]") {
+  const std::string start =
+      "ggml_cuda_init: found 2 CUDA devices:\n"
+      "  Device 0: NVIDIA GeForce RTX 4090, compute capability 8.9, VMM: yes\n"
+      "  Device 1: NVIDIA GeForce RTX 4090, compute capability 8.9, VMM: yes\n"
+      "load_tensors:        CUDA0 model buffer size = 12501.11 MiB\n"
+      "load_tensors:        CUDA1 model buffer size = 12522.38 MiB\n"
+      "load_tensors:   CPU_Mapped model buffer size =   608.57 MiB\n"
+      "llama_kv_cache:      CUDA0 KV buffer size =  8448.00 MiB\n"
+      "llama_kv_cache:      CUDA1 KV buffer size =  7936.00 MiB\n";
+  const MemoryFailure failure = found_in(
+      start +
+      "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 10112.00 MiB on device 0: cudaMalloc "
+      "failed: out of memory\n"
+      "ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 10603200512\n"
+      "graph_reserve: failed to allocate compute buffers\n");
+  CHECK(failure.engine->name == "llamacpp");
+  CHECK(failure.stage == StartupStage::warm_up);
+  CHECK(failure.device == "CUDA0");
+  CHECK(failure.devices == 2);
+  CHECK(failure.board == "NVIDIA GeForce RTX 4090");
+  check(failure, Figure::wanted, 9.875);
+  check(failure, Figure::weights, 12501.11 / 1024);
+  check(failure, Figure::kv, 8.25);
+  CHECK_FALSE(failure.figure(Figure::activations));
+  const MemoryFailure host =
+      found_in(start +
+               "ggml_gallocr_reserve_n: failed to allocate CPU buffer of size 10603200512\n"
+               "graph_reserve: failed to allocate compute buffers\n");
+  CHECK(host.device == "CPU");
+  CHECK_FALSE(host.figure(Figure::weights));
+  // Without a name the fullest.
+  const MemoryFailure unnamed =
+      found_in(start + "graph_reserve: failed to allocate compute buffers");
+  CHECK(unnamed.device == "CUDA0");
+  check(unnamed, Figure::kv, 8.25);
+}
+
 TEST_CASE("texts without a failure have none", "[memory_failure]") {
   CHECK_FALSE(find_memory_failure(""));
   CHECK_FALSE(find_memory_failure("vllm serve Qwen/Qwen2.5-7B-Instruct"));

@@ -13,7 +13,7 @@
 
 #include "hardware/llm/parameters.hpp"
 #include "hardware/llm/weight_files.hpp"
-#include "sim/engines/llamacpp/budget.hpp"
+#include "sim/engines/llamacpp/split.hpp"
 #include "tests/support/about.hpp"
 #include "tests/support/temp_folder.hpp"
 

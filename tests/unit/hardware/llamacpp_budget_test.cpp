@@ -1,4 +1,4 @@
-#include "sim/engines/llamacpp/budget.hpp"
+#include "sim/engines/llamacpp/split.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -210,9 +210,10 @@ TEST_CASE("n_gpu_layers decides how much of llama.cpp is on a discrete device") 
   CHECK(none.device() == 0);
   CHECK(none.host_weights == 2 * 8'030'261'248);
   // Of what a step reads: all, the layers that are left, nothing.
-  CHECK(none.host_read_share == 1);
-  CHECK(now.host_read_share == Approx(24.0 * kLayer / (32.0 * kLayer + kTable)).epsilon(1e-4));
-  CHECK(llamacpp_split(inputs, one_slot(8192), 33).host_read_share == 0);
+  CHECK(none.host_reads.weight_share == 1);
+  CHECK(now.host_reads.weight_share ==
+        Approx(24.0 * kLayer / (32.0 * kLayer + kTable)).epsilon(1e-4));
+  CHECK(llamacpp_split(inputs, one_slot(8192), 33).host_reads.weight_share == 0);
   LlamacppBudgetOptions no_offload = one_slot(8192);
   no_offload.no_kv_offload = true;
   CHECK(llamacpp_split(inputs, no_offload, 33).device_kv == 0);
@@ -280,7 +281,8 @@ TEST_CASE("llama.cpp lowers an unset context, then the layers, to fit the device
   REQUIRE(layers.notes.size() == 2);
   CHECK(layers.notes[0].find("of 33 layers on the device") != std::string::npos);
   CHECK(layers.notes[1].find("on the host:") == 0);
-  CHECK(layers.terms[MemoryPurpose::kv_pool] < layers.kv_pool_bytes);
+  CHECK(layers.terms[MemoryPurpose::kv_pool] == layers.kv_pool_bytes);
+  CHECK(layers.kv_pool_bytes + layers.host_kv_bytes == 131072LL * 131072);
 }
 
 TEST_CASE("llama.cpp fits layers to what its bare process leaves") {
@@ -362,9 +364,10 @@ TEST_CASE("devices of llama.cpp share layers, and the one with the output decide
   inputs.sharding.pipeline = 2;
   const LlamacppSplit first = llamacpp_split(inputs, one_slot(8192), 33, 0);
   const LlamacppSplit last = llamacpp_split(inputs, one_slot(8192), 33, 1);
-  CHECK(first.device_kv == kGib / 2);
-  CHECK(last.device_kv == kGib / 2);
-  CHECK(last.device_weights - first.device_weights == 2 * 525'336'576);
+  // 33 layers, the output one of them: 17 of 16 and the output.
+  CHECK(first.device_kv == 17 * kGib / 32);
+  CHECK(last.device_kv == 15 * kGib / 32);
+  CHECK(last.device_weights - first.device_weights == 2 * 525'336'576LL - 2 * 2 * 218'112'000LL);
   inputs.sharding = {.tensor = 2};
   CHECK_THROWS_AS(llamacpp_budget(inputs, one_slot(8192)), ConfigError);
 }
@@ -439,14 +442,14 @@ TEST_CASE("defaults and warnings of llama.cpp follow the build") {
 TEST_CASE(
     "Ollama's context follows version and memory, and is multiplied by the parallel requests") {
   const ModelSpec model = llama31_8b();
-  CHECK(ollama_defaults(device_of(24), model, {0, 5}).num_ctx == 2048);
-  CHECK(ollama_defaults(device_of(24), model, {0, 9}).num_ctx == 4096);
-  CHECK(ollama_defaults(device_of(22.9), model, {0, 16}).num_ctx == 4096);
-  CHECK(ollama_defaults(device_of(23.5), model, {0, 16}).num_ctx == 32768);
-  CHECK(ollama_defaults(device_of(80), model, {0, 16}).num_ctx == 262144);
-  CHECK(ollama_defaults(device_of(24), model, {0, 6}).num_parallel == 4);
-  CHECK(ollama_defaults(device_of(24), model, {0, 9}).num_parallel == 2);
-  CHECK(ollama_defaults(device_of(24), model, {0, 10}).num_parallel == 1);
+  CHECK(ollama_defaults(device_of(24), 1, model, {0, 5}).num_ctx == 2048);
+  CHECK(ollama_defaults(device_of(24), 1, model, {0, 9}).num_ctx == 4096);
+  CHECK(ollama_defaults(device_of(22.9), 1, model, {0, 16}).num_ctx == 4096);
+  CHECK(ollama_defaults(device_of(23.5), 1, model, {0, 16}).num_ctx == 32768);
+  CHECK(ollama_defaults(device_of(80), 1, model, {0, 16}).num_ctx == 262144);
+  CHECK(ollama_defaults(device_of(24), 1, model, {0, 6}).num_parallel == 4);
+  CHECK(ollama_defaults(device_of(24), 1, model, {0, 9}).num_parallel == 2);
+  CHECK(ollama_defaults(device_of(24), 1, model, {0, 10}).num_parallel == 1);
   // Issue 6927: num_ctx 4096 on 0.3.3 shows as n_ctx 16384.
   const BudgetInputs inputs = inputs_of(model, 80);
   const MemoryBudget four = ollama_budget(inputs, {.version = {0, 3}, .num_ctx = 4096});

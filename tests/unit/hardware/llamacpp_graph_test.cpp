@@ -5,6 +5,7 @@
 #include "hardware/llm/parameters.hpp"
 #include "sim/engines/llamacpp/graph_memory.hpp"
 #include "sim/engines/llamacpp/ollama_budget.hpp"
+#include "sim/engines/llamacpp/split.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
 namespace headroom::llamacpp_graph_test {

@@ -28,6 +28,7 @@ list(APPEND UNIT_TEST_SOURCES
   kv_geometry_test.cpp
   llamacpp_budget_test.cpp
   llamacpp_graph_test.cpp
+  llamacpp_placement_test.cpp
   names_test.cpp
   orca_paper_budget_test.cpp
   parallel_test.cpp

@@ -342,6 +342,24 @@ TEST_CASE("llama-server: the prompt cache is switched by a flag or a variable") 
   CHECK(cache_prompt("LLAMA_ARG_BATCH=512 ").at("batch_size") == 512);
 }
 
+TEST_CASE("llama-server: experts on the host, by number or by the usual patterns") {
+  const auto moved = [](const std::string& flags) {
+    return from("llama-server -m a.gguf " + flags).scenario.at("engine").value("n_cpu_moe", 0);
+  };
+  CHECK(moved("--n-cpu-moe 21") == 21);
+  CHECK(moved("-cmoe") == 999);
+  CHECK(moved("-ot '.ffn_.*_exps.=CPU'") == 999);
+  CHECK(moved("-ot exps=CPU") == 999);
+  CHECK(moved("--override-tensor '\\.ffn_.*_exps\\.=CPU'") == 999);
+  const FromResult other = from("llama-server -m a.gguf -ot 'blk.1.attn_q.weight=CPU'");
+  CHECK_FALSE(other.scenario.value("engine", Json::object()).contains("n_cpu_moe"));
+  REQUIRE(other.notes.size() >= 1);
+  CHECK(std::ranges::any_of(other.notes, [](const std::string& note) {
+    return note.find("blk.1.attn_q.weight=CPU: this placement of tensors") != std::string::npos;
+  }));
+  CHECK_THROWS(from("llama-server -m a.gguf --n-cpu-moe many"));
+}
+
 TEST_CASE("llama-server: -fa takes a word only when it is a switch, 0 and auto are defaults") {
   const Json engine =
       from("llama-server -m a.gguf -fa off -c 0 -np -1 -ngl auto").scenario["engine"];

@@ -72,6 +72,23 @@ TEST_CASE("an audit gives every byte a purpose and a source", "[audit]") {
   CHECK(report.fixes.empty());
 }
 
+TEST_CASE("an audit of llama.cpp on two devices is of the fullest", "[audit]") {
+  Scenario s = llama_on_h100();
+  s.engine = {};
+  s.engine.name = "llamacpp";
+  s.engine.pipeline_parallel_size = 2;
+  s.engine.own.edit<LlamacppOptions>().ctx_size = 8192;
+  const AuditReport report = audit_of(s);
+  const auto why = [&](MemoryPurpose purpose) {
+    return std::ranges::find(report.terms, purpose, &AuditTerm::purpose)->why;
+  };
+  CHECK(why(MemoryPurpose::weights).find("of the fullest of 2 devices") != std::string::npos);
+  // 17 layers and 15 with the output, 32 MiB of cache each; bytes per token are of those.
+  const ByteCount kv = report.system.budget.terms[MemoryPurpose::kv_pool];
+  CHECK((kv == 17 * kGib / 32 || kv == 15 * kGib / 32));
+  CHECK(report.system.budget.kv_pool_bytes == kv);
+}
+
 TEST_CASE("Ollama and Sarathi have fixes of their own options", "[audit]") {
   const auto check_fix = [](const Scenario& scenario, const std::string& option) {
     INFO(option);

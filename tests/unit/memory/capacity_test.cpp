@@ -214,6 +214,24 @@ TEST_CASE("an engine that leaves layers on the host says so, and counts devices 
   CHECK(row.weights.ranks_that_fit == 3);
 }
 
+TEST_CASE("weights fit where the host holds the input table alone") {
+  SystemSelection selection = on("qwen3-8b", "rtx4090");
+  selection.engines = {"llamacpp"};
+  selection.set = {"engine.ctx_size=8192"};
+  const CapacityRow one = only_row(query_of(selection, {2048}));
+  // 14 GiB beside a table of 1.2 GiB.
+  CHECK(one.weights.fit);
+  CHECK(one.weights.host_bytes == 0);
+  CHECK(one.weights.wanted_bytes == one.budget.terms[MemoryPurpose::weights]);
+  // Of what two devices leave on the host each lacks a half.
+  selection.set.push_back("engine.pipeline_parallel_size=2");
+  selection.models = {"qwen3-32b"};
+  const CapacityRow two = only_row(query_of(selection, {2048}));
+  CHECK_FALSE(two.weights.fit);
+  CHECK(two.weights.wanted_bytes ==
+        two.budget.terms[MemoryPurpose::weights] + two.weights.host_bytes / 2);
+}
+
 TEST_CASE("a start that more devices do not help says what stands in the way") {
   SystemSelection selection = on("qwen3.5-27b", "rtx4090");
   selection.engines = {"vllm@0.19"};

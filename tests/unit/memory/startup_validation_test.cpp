@@ -48,6 +48,33 @@ LoggedStart only_row(const Json& row) {
 
 }  // namespace
 
+TEST_CASE("of several devices the fullest that holds layers is compared", "[startups]") {
+  // b2824 on two of four RTX 4090: 17 layers and 15 with the output.
+  const Json row = row_with(
+      {{"engine", "llama.cpp"},
+       {"version", "b2824"},
+       {"model", "Meta-Llama-3-8B"},
+       {"file_type", "Q4_K - Medium"},
+       {"device", "NVIDIA GeForce RTX 4090"},
+       {"devices", 4},
+       {"flags", {{"n_gpu_layers", 10000}, {"ctx_size", 8192}}},
+       {"logged",
+        {{"model_buffer_mib", {{"CPU", 281.81}, {"CUDA2", 2113.28}, {"CUDA3", 2290.21}}},
+         {"kv_buffer_mib", {{"CUDA2", 544.0}, {"CUDA3", 480.0}}},
+         {"compute_buffer_mib", {{"CUDA2", 640.01}, {"CUDA3", 640.02}, {"CUDA_Host", 72.02}}}}}});
+  const StartupValidation v = validate(Json::array({row}));
+  REQUIRE(v.replayed.size() == 1);
+  const auto figure = [&](LoggedFigure which) {
+    return std::ranges::find(v.replayed[0].figures, which, &ComparedFigure::figure);
+  };
+  const auto kv = figure(LoggedFigure::kv_gib);
+  REQUIRE(kv != v.replayed[0].figures.end());
+  CHECK(kv->logged == Approx(480.0 / 1024));  // of CUDA3, the fullest
+  CHECK(kv->modelled == Approx(480.0 / 1024));
+  CHECK(figure(LoggedFigure::weights_gib)->logged == Approx(2290.21 / 1024));
+  CHECK(figure(LoggedFigure::compute_gib)->modelled == Approx(640.02 / 1024).epsilon(1e-3));
+}
+
 TEST_CASE("a logged start-up is replayed from its flags", "[startups]") {
   const StartupValidation v = validate(Json::array({row_with()}));
   REQUIRE(v.replayed.size() == 1);

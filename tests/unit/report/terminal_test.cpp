@@ -42,6 +42,18 @@ TEST_CASE("the accuracy says how measured runs differ from simulated ones") {
         "30 % lower to 20 % higher than simulated");
 }
 
+TEST_CASE("the KV pool says what a device and what the host holds") {
+  constexpr ByteCount kGib = ByteCount{1} << 30;
+  MemoryBudget budget;
+  budget.kv_pool_bytes = 8 * kGib;
+  budget.terms.bytes[static_cast<std::size_t>(MemoryPurpose::kv_pool)] = 9 * kGib;
+  CHECK(kv_place_text(budget, "per device") == "8.00 GiB per device");
+  budget.host_kv_bytes = 2 * kGib;
+  CHECK(kv_place_text(budget, "per device") == "8.00 GiB per device and 2.00 GiB in host memory");
+  budget.terms = {};
+  CHECK(kv_place_text(budget, "per device") == "2.00 GiB in host memory");
+}
+
 TEST_CASE("units are those a person would choose") {
   CHECK(human_bytes(std::int64_t{3} << 30) == "3.00 GiB");
   CHECK(human_bytes(std::int64_t{5} << 20) == "5.0 MiB");

@@ -83,6 +83,29 @@ TEST_CASE("layers in host memory are read at its rate") {
                            "device") == 1);
 }
 
+TEST_CASE("of experts in host memory a step reads those that its tokens reach") {
+  const auto token_s = [](const char* layers, const char* rate) {
+    const RunResult result =
+        result_of(R"({"model": "gpt-oss-20b", "device": "rtx4090",
+      "engine": {"name": "llamacpp", "ctx_size": 4096, "quantization": "mxfp4", "n_cpu_moe": )" +
+                  std::string(layers) + R"(}, "environment": {"host_read_gb_per_s": )" + rate +
+                  R"(},
+      "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 1,
+                   "prompt": {"tokens": 100}, "output": {"tokens": 11}}})");
+    REQUIRE(result.started);
+    const RequestRecord& record = result.recorder->records()[0];
+    return static_cast<double>(record.finish_ns - record.first_token_ns) / 1e10;
+  };
+  // 24 layers with 3 x 2880 x 2880 weights of 17/32 bytes in each expert, 4 of 32 for a token:
+  // 1.27 GB, 25.4 ms at 50 GB/s and half of that at 100.
+  const double expert_s = 24 * 4 * 3 * 2880.0 * 2880 * 17 / 32 / 50e9;
+  const double on_device = token_s("0", "50");
+  const double all = token_s("24", "50");
+  CHECK(all - on_device == Approx(expert_s).epsilon(0.1));
+  CHECK(token_s("24", "100") - on_device == Approx(expert_s / 2).epsilon(0.2));
+  CHECK(token_s("12", "50") == Approx((all + on_device) / 2).epsilon(0.05));
+}
+
 TEST_CASE("a model that does not fit is a result with nothing arrived") {
   const RunResult result = run(load_scenario("llama-70b-does-not-fit", {}), Catalog::embedded());
   CHECK_FALSE(result.started);
