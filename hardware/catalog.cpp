@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <span>
+#include <utility>
 
 #include "hardware/catalog_rows.hpp"
 #include "hardware/llm/hf_config.hpp"
 #include "sim/kernel/embedded_file.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
+#include "sim/kernel/lower_case.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/kernel/text_file.hpp"
 
@@ -248,7 +249,7 @@ const DeviceSpec& Catalog::device(std::string_view name) const {
   const auto exact = devices_.find(name);
   if (exact != devices_.end()) return exact->second;
   std::string id(name);  // "M4-Max" is m4-max, where "M4 Max" may be any of them
-  std::ranges::transform(id, id.begin(), [](unsigned char c) { return std::tolower(c); });
+  id = lower_case(std::move(id));
   const auto written = devices_.find(id);
   if (written != devices_.end()) return written->second;
   const std::vector<std::string> called = devices_called(name, devices_);

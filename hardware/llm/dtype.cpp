@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <utility>
 
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/lower_case.hpp"
 #include "sim/kernel/nearest_name.hpp"
 
 namespace headroom {
@@ -66,9 +66,7 @@ std::vector<std::string> dtype_names() {
 }
 
 Dtype parse_dtype(std::string_view name) {
-  std::string lower(name);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  std::string lower = lower_case(std::string(name));
   if (lower.starts_with("torch.")) lower.erase(0, 6);
   for (std::size_t i = 0; i < kRows.size(); ++i) {
     if (kRows[i].name == lower) return static_cast<Dtype>(i);

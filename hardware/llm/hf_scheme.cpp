@@ -1,10 +1,10 @@
 #include "hardware/llm/hf_scheme.hpp"
+#include "sim/kernel/lower_case.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
 #include <utility>
 
@@ -257,8 +257,7 @@ HfScheme read_hf_scheme(const HfFields& declared) {
   HfScheme scheme;
   scheme.kv = read_kv(declared);
   std::string method = declared.text("quant_method");
-  std::ranges::transform(method, method.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  method = lower_case(std::move(method));
   // ModelOpt's own files name no method.
   if (method.empty() && declared.has("quant_algo")) method = "modelopt";
   if (method.empty() && !declared.has("quant_method")) return scheme;

@@ -1,9 +1,9 @@
 #include "sim/engines/launch_draft.hpp"
+#include "sim/kernel/lower_case.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <utility>
 
 namespace headroom {
@@ -22,8 +22,7 @@ void add_once(std::vector<std::string>& list, std::string text) {
 
 // The method that the name of a drafter means.
 std::string_view method_of_drafter(std::string name) {
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  name = lower_case(std::move(name));
   const auto has = [&](std::string_view part) { return name.find(part) != std::string::npos; };
   if (name == "ngram" || name == "[ngram]") return "ngram";
   if (has("eagle3")) return "eagle3";

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "sim/engines/engines.hpp"
 #include "sim/engines/launch.hpp"
 #include "sim/kernel/digest.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/folders.hpp"
+#include "sim/kernel/lower_case.hpp"
 #include "sim/kernel/text_file.hpp"
 
 namespace headroom {
@@ -20,17 +20,11 @@ namespace fs = std::filesystem;
 constexpr std::string_view kFolder = "startups";
 constexpr int kLevelsBelow = 2;
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
 // By the name that its users write.
 const Engine* engine_called(std::string_view name) {
   for (const Engine* engine : engines()) {
-    if (engine->launch != nullptr && lower_case(engine->launch->title) == lower_case(name)) {
+    if (engine->launch != nullptr &&
+        lower_case(std::string(engine->launch->title)) == lower_case(std::string(name))) {
       return engine;
     }
   }

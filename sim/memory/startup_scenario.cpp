@@ -16,6 +16,7 @@
 #include "sim/intake/from.hpp"
 #include "sim/intake/values.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/lower_case.hpp"
 #include "sim/memory/audit_log.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
@@ -300,8 +301,7 @@ std::string format_of_file(const LoggedStart& start) {
   std::string name = start.file_type.substr(0, start.file_type.find(" - "));
   if (start.file_type.ends_with(" - Medium")) name += "_m";
   if (start.file_type.ends_with(" - Small")) name += "_s";
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  name = lower_case(std::move(name));
   const auto known = dtype_names();
   const bool is_known = std::ranges::find(known, name) != known.end();
   return is_known && is_file_format(parse_dtype(name)) ? name : std::string();

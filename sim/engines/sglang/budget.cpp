@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <utility>
 
 #include "hardware/budget/activations.hpp"
 #include "hardware/llm/drafter_model.hpp"
@@ -13,6 +13,7 @@
 #include "sim/engines/sglang/compressed_pool.hpp"
 #include "sim/engines/sglang/loaded_weights.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/lower_case.hpp"
 
 namespace headroom {
 namespace {
@@ -56,9 +57,7 @@ std::int64_t prefill_tokens(const SglangBudgetOptions& options, const SglangDefa
 
 bool splits_windows(const ModelSpec& model, const SglangBudgetOptions& options) {
   if (options.hybrid_swa_memory) return *options.hybrid_swa_memory;
-  std::string name = model.architecture + " " + model.id;
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string name = lower_case(model.architecture + " " + model.id);
   constexpr std::array<std::string_view, 10> kSplit{"llama4", "llama-4", "gptoss",  "gpt-oss",
                                                     "mimo",   "gemma4",  "gemma-4", "step3p5",
                                                     "step-3", "laguna"};

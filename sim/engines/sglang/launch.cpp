@@ -7,13 +7,14 @@
 #include <array>
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "sim/engines/launch.hpp"
 #include "sim/engines/launch_draft.hpp"
 #include "sim/engines/sglang/defaults.hpp"
+#include "sim/kernel/lower_case.hpp"
 
 namespace headroom {
 namespace {
@@ -264,8 +265,7 @@ std::int64_t number_of(const LaunchDraft& draft, std::string_view pointer, std::
 // The drafter is the checkpoint's own prediction module, by whatever name it is asked for.
 bool is_own_module(const LaunchDraft& draft, std::string path) {
   if (path.empty() || path == draft.text("/model")) return true;
-  std::ranges::transform(path, path.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  path = lower_case(std::move(path));
   return path.find("nextn") != std::string::npos || path.find("mtp") != std::string::npos;
 }
 

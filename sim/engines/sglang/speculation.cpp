@@ -4,11 +4,12 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <string>
+#include <utility>
 
 #include "scheduler/batching/sglang.hpp"
 #include "sim/engines/sglang/engine.hpp"
+#include "sim/kernel/lower_case.hpp"
 
 namespace headroom {
 namespace {
@@ -27,9 +28,7 @@ const std::string kDraftTopk = "/engine/speculative_eagle_topk";
 const std::string kTokensOfRound = "/engine/speculative_num_draft_tokens";
 
 bool names_one_of(const ModelSpec& model, std::initializer_list<std::string_view> parts) {
-  std::string name = model.architecture + " " + model.id;
-  std::ranges::transform(name, name.begin(),
-                         [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  const std::string name = lower_case(model.architecture + " " + model.id);
   return std::ranges::any_of(
       parts, [&](std::string_view part) { return name.find(part) != std::string::npos; });
 }
