@@ -82,7 +82,10 @@ void ApiServer::send(const Arrival& arrival, std::uint64_t index, std::uint16_t 
   if (is_sent) take_prompt(arrival, now_ns);
   const TimeNs ready_ns = latest_ready_ns_;
   const TimeNs gives_up_ns = std::min(arrival.first_token_deadline_ns, arrival.deadline_ns);
-  if (gives_up_ns >= ready_ns) return ready_.push({ready_ns, index, arrival});
+  if (gives_up_ns >= ready_ns) {
+    ready_tokens_ += arrival.prompt_tokens;
+    return ready_.push({ready_ns, index, arrival});
+  }
   queue_answer(gives_up_ns,
                unseen_record(arrival, index, replica, Outcome::cancelled, gives_up_ns));
 }
@@ -91,6 +94,7 @@ std::optional<ApiServer::Ready> ApiServer::take_ready(TimeNs now_ns) {
   if (next_ready_ns() > now_ns) return std::nullopt;
   Ready ready = ready_.top();
   ready_.pop();
+  ready_tokens_ -= ready.arrival.prompt_tokens;
   return ready;
 }
 

@@ -83,6 +83,8 @@ class ApiServer {
 
   // Requests that have not entered the engine yet, or have left it and not the system.
   [[nodiscard]] std::size_t held() const { return ready_.size() + answers_.size(); }
+  // Prompts of those that have not entered.
+  [[nodiscard]] TokenCount held_tokens() const { return ready_tokens_; }
   // Records of those, unfinished, when the run ends at `now_ns`.
   [[nodiscard]] std::vector<RequestRecord> stop(std::uint16_t replica, TimeNs now_ns);
   [[nodiscard]] ApiServerUse use() const;
@@ -139,6 +141,7 @@ class ApiServer {
   TickSum written_ = 0;
   std::vector<GapRun> gaps_;
   std::priority_queue<Ready, std::vector<Ready>, LaterReady> ready_;
+  TokenCount ready_tokens_ = 0;  // of their prompts
   std::priority_queue<Answer, std::vector<Answer>, LaterAnswer> answers_;
   std::uint64_t answered_ = 0;
   std::vector<Patience> patience_;  // by RequestId

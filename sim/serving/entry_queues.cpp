@@ -42,6 +42,7 @@ bool EntryQueues::holds(const Arrival& arrival, std::uint64_t index, std::uint32
   queue.latest_item = item;
   queue.last_ns = now_ns;
   ++queue.held;
+  queue.held_tokens += arrival.prompt_tokens;
   ++held_;
   add_deadline(item);
   return true;
@@ -140,6 +141,7 @@ EntryQueues::Held EntryQueues::released(std::uint32_t item, TimeNs now_ns, bool 
   Item& out = items_[item];
   out.is_held = false;
   --queues_[out.replica].held;
+  queues_[out.replica].held_tokens -= out.arrival.prompt_tokens;
   --held_;
   return {.time_ns = now_ns,
           .index = out.index,

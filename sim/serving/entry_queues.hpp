@@ -53,6 +53,10 @@ class EntryQueues {
   // O(held).
   bool give_up(std::uint64_t index, TimeNs now_ns);
   [[nodiscard]] std::int64_t held_for(std::uint32_t replica) const { return queues_[replica].held; }
+  // Of their prompts.
+  [[nodiscard]] TokenCount held_tokens_for(std::uint32_t replica) const {
+    return queues_[replica].held_tokens;
+  }
   // Between the first request and the last one, of all queues.
   [[nodiscard]] ApiServerUse use() const;
 
@@ -93,6 +97,7 @@ class EntryQueues {
     TimeNs first_ns = kNever;
     TimeNs last_ns = 0;
     std::int64_t held = 0;
+    TokenCount held_tokens = 0;
     std::uint64_t latest_prompt = 0;
     std::uint32_t latest_item = kNobody;
   };

@@ -25,7 +25,10 @@ std::uint32_t Fleet::route(Router& router, const Arrival& arrival, std::uint64_t
 void Fleet::note_load(std::uint32_t number, TimeNs now_ns) {
   ReplicaLoad load = replicas_[number]->load(now_ns);
   load.outstanding_tokens += prompt_tokens_[number];
-  if (entries_) load.waiting += entries_->held_for(number);
+  if (entries_) {
+    load.waiting += entries_->held_for(number);
+    load.waiting_tokens += entries_->held_tokens_for(number);
+  }
   if (parts_.lifecycle) parts_.lifecycle->on_load(number, load, is_empty(number), now_ns);
   if (load == noted_loads_[number]) return;
   if (apart_ && apart_->prefills(number)) {

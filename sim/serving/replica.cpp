@@ -265,8 +265,11 @@ ReplicaLoad Replica::load(TimeNs now_ns) const {
   ReplicaLoad load;
   load.running = core_.sums.running();
   load.waiting = core_.sums.waiting();
-  if (api != nullptr) load.waiting += static_cast<std::int64_t>(api->held());
   load.waiting_tokens = core_.sums.waiting_tokens();
+  if (api != nullptr) {
+    load.waiting += static_cast<std::int64_t>(api->held());
+    load.waiting_tokens += api->held_tokens();
+  }
   load.outstanding_tokens = reports_.shown().generated_tokens();
   load.kv_tokens = reports_.shown().kv_tokens();
   load.kv_capacity = core_.kv.pool().total_blocks * core_.kv.pool().block_tokens;

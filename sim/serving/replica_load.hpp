@@ -16,7 +16,7 @@ namespace headroom {
 struct ReplicaLoad {
   std::int64_t running = 0;
   std::int64_t waiting = 0;           // in the engine's queue, or on their way to it
-  TokenCount waiting_tokens = 0;      // known tokens of those in the engine's queue
+  TokenCount waiting_tokens = 0;      // their known tokens
   TokenCount outstanding_tokens = 0;  // prompts of all its requests, and what they have generated
   TokenCount kv_tokens = 0;           // of the pool, in use
   TokenCount kv_capacity = 0;

@@ -2,6 +2,7 @@
 // entry_token_us of between_kernels.json, from the file to the results.
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -118,6 +119,25 @@ TEST_CASE("requests faster than the way in are a warning") {
   CHECK(std::ranges::any_of(result.warnings, [](const std::string& warning) {
     return warning.find("client and API process") != std::string::npos;
   }));
+}
+
+// Routers that count prompts see those of a burst before an engine has them.
+TEST_CASE("a burst on its way in is spread by its prompts") {
+  for (const char* policy :
+       {R"("weighted")", R"("slo_aware", "headroom_selection_strategy": "most")"}) {
+    INFO(policy);
+    Scenario scenario = parse_scenario(parse_json(R"({"model": "llama-3.1-8b", "device": "b200",
+    "engine": {"max_model_len": 4096}, "cost": {"level": "kernels"}, "slo": {"ttft_ms": 100},
+    "fleet": {"replicas": 4, "router": {"policy": )" + std::string(policy) +
+                                                      R"(}},
+    "workload": {"num_requests": 8, "prompt": {"tokens": 3000}, "output": {"tokens": 3},
+                 "arrivals": {"process": "all_at_once"}}})",
+                                                  "s.json"));
+    const RunResult result = run(scenario, catalog_with_entry());
+    std::array<int, 4> taken{};
+    for (const RequestRecord& record : result.recorder->records()) ++taken.at(record.replica);
+    CHECK(taken == std::array{2, 2, 2, 2});
+  }
 }
 
 }  // namespace headroom::entry_test
