@@ -249,7 +249,8 @@ TimeNs TableReader::time_of(std::string_view text) {
     if (time) return *time;
     refuse(*columns_.time, columns_.order == DateOrder::month_first
                                ? "MM/DD/YYYY hh:mm[:ss][ AM or PM], 1970 to 2254"
-                               : "DD/MM/YYYY hh:mm[:ss][ AM or PM], 1970 to 2254");
+                               : "DD/MM/YYYY hh:mm[:ss][ AM or PM], or DD/Mon/YYYY:hh:mm:ss +hhmm "
+                                 "as web servers write it; 1970 to 2254");
   }
   if (columns_.is_date) {
     text_.assign(text);
@@ -270,6 +271,9 @@ std::int32_t TableReader::count_of(std::size_t column) {
   if (decimal_commas_) text = with_decimal_point(text, text_);
   if (text.empty()) return 0;
   if (const std::optional<std::int32_t> count = parse_count(text)) return *count;
+  if (const std::optional<std::int32_t> count = parse_count(without_thousands(text, text_))) {
+    return *count;
+  }
   refuse(column, fmt::format("an integer in 0 .. {}", INT32_MAX));
 }
 

@@ -48,6 +48,20 @@ std::string_view with_decimal_point(std::string_view text, std::string& kept) {
   return kept;
 }
 
+std::string_view without_thousands(std::string_view text, std::string& kept) {
+  constexpr std::size_t kGroup = 4;  // a comma and three digits
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  const std::size_t first = text.find(',');
+  if (first == 0 || first > 3 || (text.size() - first) % kGroup != 0) return text;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool is_comma = i >= first && (i - first) % kGroup == 0;
+    if (is_comma ? text[i] != ',' : !is_digit(text[i])) return text;
+  }
+  kept.assign(text);
+  std::erase(kept, ',');
+  return kept;
+}
+
 bool holds_values(std::span<const std::string> cells) {
   const auto is_value = [](const std::string& cell) {
     std::string kept;

@@ -16,6 +16,9 @@ namespace headroom {
 // "0,036" as "0.036", which `kept` then holds; `text` itself where it is no such number.
 [[nodiscard]] std::string_view with_decimal_point(std::string_view text, std::string& kept);
 
+// "1,234,567" as "1234567", likewise.
+[[nodiscard]] std::string_view without_thousands(std::string_view text, std::string& kept);
+
 // Whether a line holds values and no names: two cells or more are numbers or dates.
 [[nodiscard]] bool holds_values(std::span<const std::string> cells);
 

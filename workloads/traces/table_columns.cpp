@@ -24,28 +24,34 @@ constexpr std::string_view kTimeNames =
     "starttime|starttimestamp|startedat|startts|start|starttimeoffset|submittime|submittedat|"
     "submissiontime|sendtime|senttime|sentat|receivedat|receivetime|receivedtime|createdat|"
     "createdtime|creationtime|created|issuedat|issuetime|begintime|enqueuetime|queuedat|eventtime|"
-    "datetime|date|timeoffset|offset|relativetime|reltime|loggedat|invocationtime|invocationts|"
+    "datetime|date|timelocal|timeiso8601|"
+    "timeoffset|offset|relativetime|reltime|loggedat|"
+    "invocationtime|invocationts|"
     "requestcreatedat|tstamp|unixtimestamp|unixtime|epoch|starttimeunix|timeunix|timestampunix|t";
 constexpr std::string_view kPromptNames =
     "prompttokens|inputtokens|numprefilltokens|numprompttokens|numinputtokens|contexttokens|"
     "requesttokens|querytokens|prompttokencount|inputtokencount|prompttokenslen|prompttokenslength|"
-    "usageprompttokens|usageinputtokens|genaiusageinputtokens|genaiusageprompttokens|inputlength|"
+    "usageprompttokens|usageinputtokens|aiproxyusageprompttokens|genaiusageinputtokens|"
+    "genaiusageprompttokens|inputlength|"
     "inputlen|inputtoks|inputtokenlength|"
     "inputtokenlen|inputsequencelength|inputseqlen|inputseqlength|isl|promptlength|promptlen|"
     "prompttokenlength|promptsize|prefilltokens|prefilllength|prefilllen|prefill|contextlength|"
     "contextlen|requestlength|requestlen|querylength|querylen|ninput|nprompt|nprompttokens|"
-    "ninputtokens|nin|promptn|tokensin|intokens|inputsize|questiontokens|usertokens|prompts|prompt|"
+    "ninputtokens|nin|promptn|tokensin|intokens|intok|inputsize|questiontokens|usertokens|prompts|"
+    "prompt|"
     "inputs|input|context|in";
 constexpr std::string_view kOutputNames =
     "completiontokens|outputtokens|generatedtokens|numdecodetokens|numoutputtokens|"
     "numcompletiontokens|numgeneratedtokens|responsetokens|answertokens|replytokens|"
     "completiontokencount|outputtokencount|generatedtokencount|generationtokens|gentokens|"
-    "usagecompletiontokens|usageoutputtokens|genaiusageoutputtokens|genaiusagecompletiontokens|"
+    "usagecompletiontokens|usageoutputtokens|aiproxyusagecompletiontokens|genaiusageoutputtokens|"
+    "genaiusagecompletiontokens|"
     "outputlength|outputlen|outputtoks|outputtokenlength|"
     "outputtokenlen|outputsequencelength|outputseqlen|outputseqlength|osl|completionlength|"
     "completionlen|responselength|responselen|responsetokenlength|generationlength|generationlen|"
     "genlength|genlen|decodetokens|decodelength|decodelen|decode|answerlength|answerlen|noutput|"
-    "noutputtokens|nout|ncompletion|npredict|ngenerated|predictedn|tokensout|outtokens|outputsize|"
+    "noutputtokens|nout|ncompletion|npredict|ngenerated|predictedn|tokensout|outtokens|outtok|"
+    "outputsize|"
     "assistanttokens|completions|completion|outputs|output|responses|response|generated|answer|out";
 
 constexpr std::string_view kStatusNames =

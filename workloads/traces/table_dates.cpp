@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 namespace headroom {
 namespace {
@@ -25,27 +26,43 @@ bool cut_char(std::string_view& rest, char wanted) {
   return true;
 }
 
+// Cuts "Nov" off the front.
+std::optional<std::int32_t> cut_month(std::string_view& rest) {
+  constexpr std::array<std::string_view, 12> kMonths{"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  for (std::size_t i = 0; i < kMonths.size(); ++i) {
+    if (!rest.starts_with(kMonths[i])) continue;
+    rest.remove_prefix(kMonths[i].size());
+    return static_cast<std::int32_t>(i + 1);
+  }
+  return std::nullopt;
+}
+
 struct LocalDate {
   std::int32_t first = 0;
   std::int32_t second = 0;
   std::int32_t year = 0;
   char separator = '/';
-  std::string_view time;  // "3:04:05 PM"
+  bool month_is_named = false;  // the second one
+  std::string_view time;        // "3:04:05 PM"
 };
 
 std::optional<LocalDate> local_date(std::string_view text) {
   LocalDate date;
+  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
   const auto first = cut_number(text, 2);
   if (!first || text.empty()) return std::nullopt;
   date.separator = text.front();
   if (date.separator != '/' && date.separator != '.' && date.separator != '-') return std::nullopt;
   cut_char(text, date.separator);
-  const auto second = cut_number(text, 2);
+  const auto named = cut_month(text);
+  const auto second = named ? named : cut_number(text, 2);
   if (!second || !cut_char(text, date.separator)) return std::nullopt;
+  date.month_is_named = named.has_value();
   const std::size_t before = text.size();
   const auto year = cut_number(text, 4);
   if (!year || before - text.size() != 4) return std::nullopt;
-  cut_char(text, ',');
+  cut_char(text, date.month_is_named ? ':' : ',');
   while (cut_char(text, ' ') || cut_char(text, 'T')) {
   }
   date.first = *first;
@@ -73,6 +90,7 @@ std::string clock_of(std::string_view text) {
   const bool has_seconds = cut_char(text, ':');
   const auto second = has_seconds ? cut_number(text, 2) : std::optional<std::int32_t>(0);
   if (!second) return {};
+  while (text.starts_with(" +") || text.starts_with(" -")) text.remove_prefix(1);  // an offset
   if (half >= 0) {
     if (*hour < 1 || *hour > 12) return {};
     hour = *hour % 12 + 12 * half;
@@ -94,6 +112,7 @@ DateOrder order_of_dates(std::span<const std::vector<std::string>> rows, std::si
     any = true;
     is_month_first = is_month_first || date->second > 12;
     is_day_first = is_day_first || date->first > 12 || date->separator == '.';
+    is_day_first = is_day_first || date->month_is_named;
   }
   if (!any) return DateOrder::year_first;
   if (is_month_first == is_day_first) return DateOrder::unknown;

@@ -1,6 +1,7 @@
 #pragma once
-// Dates in a table as spreadsheets write them: "11/27/2026 3:04:05 PM", "27.11.2026 15:04". Whether
-// the month stands first is told by a value above 12, or by the user.
+// Dates in a table as spreadsheets write them ("11/27/2026 3:04:05 PM", "27.11.2026 15:04"), and
+// the access logs of web servers ("27/Nov/2026:15:04:05 +0100"). Whether the month stands first is
+// told by its name, by a value above 12, or by the user.
 
 #include <cstdint>
 #include <optional>

@@ -207,9 +207,21 @@ TEST_CASE("commas are decimal points where they do not separate", "[workloads]")
   CHECK(read("time;in;out\n0,5;10,0;3\n1;20;4\n").rows[0].prompt_tokens == 10);
   CHECK(error_of("time;prompt_tokens;out\n0,5;10,5;3\n").find(":2: prompt_tokens is '10,5'") !=
         std::string::npos);
-  // Between thousands they are no number.
-  CHECK(error_of("time;prompt_tokens;out\n0;3,671;3\n").find(":2: prompt_tokens is '3,671'") !=
+  // A count is whole: alone, this comma stands between thousands.
+  CHECK(read("time;prompt_tokens;out\n0;3,671;3\n").rows[0].prompt_tokens == 3671);
+  CHECK(error_of("time;prompt_tokens;out\n0,5;3,671;3\n").find(":2: prompt_tokens is '3,671'") !=
         std::string::npos);
+}
+
+TEST_CASE("commas between thousands are left out", "[workloads]") {
+  const Trace trace = read("time,in_tok,out_tok\n1,\"1,200\",\"12\"\n2,\"1,234,567\",900\n");
+  REQUIRE(trace.rows.size() == 2);
+  CHECK(trace.rows[0].prompt_tokens == 1200);
+  CHECK(trace.rows[1].prompt_tokens == 1'234'567);
+  for (const char* wrong : {"1,20", "12,00,000", ",200", "1234,567"}) {
+    INFO(wrong);
+    CHECK(error_of(std::string("time,in,out\n1,\"") + wrong + "\",12\n") != "");
+  }
 }
 
 TEST_CASE("dates of spreadsheets show whether the month stands first", "[workloads]") {
@@ -222,6 +234,12 @@ TEST_CASE("dates of spreadsheets show whether the month stands first", "[workloa
   CHECK(second_ns("11/27/2026 12:00:00 AM", "11/27/2026 12:00:00 PM") == 12 * kHour);
   CHECK(second_ns("27/11/2026 10:00", "28/11/2026 10:00") == 24 * kHour);
   CHECK(second_ns("01.02.2026 10:00:00", "02.02.2026 10:00:00") == 24 * kHour);
+  // As web servers write it.
+  CHECK(second_ns("01/Feb/2026:10:00:00 +0100", "01/Feb/2026:10:00:00 +0000") == kHour);
+  CHECK(second_ns("[31/Jan/2026:23:00:00 +0000]", "[01/Feb/2026:01:00:00 +0000]") == 2 * kHour);
+  CHECK(error_of("time_local,in,out\n01/Fex/2026:10:00:00 +0100,10,3\n") != "");
+  CHECK(error_of("time_local,in,out\n31/Feb/2026:10:00:00 +0100,10,3\n").find("DD/Mon/YYYY") !=
+        std::string::npos);
   // The first of February or the second of January.
   CHECK(error_of("date,in,out\n02/01/2026 10:00,10,3\n").find("--columns time=date:mdy or :dmy") !=
         std::string::npos);
@@ -293,7 +311,7 @@ TEST_CASE("a malformed value is refused at its place", "[workloads]") {
 }
 
 TEST_CASE("a wrong cell in the first rows is refused like one further down", "[workloads]") {
-  for (const std::string wrong : {"-5", "abc", "1e9", "\"1,200\""}) {
+  for (const std::string wrong : {"-5", "abc", "1e9", "\"1,20\""}) {
     CAPTURE(wrong);
     // The only row, and one of three.
     CHECK(error_of("ts,prompt_tokens,completion_tokens\n0," + wrong + ",3\n")
