@@ -10,9 +10,9 @@
 namespace headroom {
 
 std::string_view name_of(StartupStage stage) {
-  static constexpr std::array<std::string_view, 9> kNames{
-      "host_memory",        "free_memory_check", "weights",       "profiling", "blocks",
-      "max_length_request", "kv_allocation",     "graph_capture", "warm_up"};
+  static constexpr std::array<std::string_view, 10> kNames{
+      "platform", "host_memory",        "free_memory_check", "weights",       "profiling",
+      "blocks",   "max_length_request", "kv_allocation",     "graph_capture", "warm_up"};
   return kNames[static_cast<std::size_t>(stage)];
 }
 

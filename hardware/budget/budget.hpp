@@ -21,6 +21,7 @@ namespace headroom {
 
 // Where start-up fails, in the order in which an engine gets there.
 enum class StartupStage : std::uint8_t {
+  platform,            // the engine has no back end for the device
   host_memory,         // the host's memory, before or while the weights are read
   free_memory_check,   // less memory is free than the engine is set to use
   weights,             // loading the weights

@@ -109,11 +109,13 @@ std::string conversion_text(const CLI::App& command, std::string_view what) {
 }
 
 // "scenario is required" of CLI::RequiredError, "--users: 1 required INT missing" of
-// CLI::ArgumentMismatch; others as they are.
+// CLI::ArgumentMismatch, and "--rate: At Most 1 required but received 2"; others as they are.
 std::string missing_text(const ChosenCommand& chosen, const std::string& what) {
   constexpr std::string_view kRequired = " is required";
   const std::size_t colon = what.find(": 1 required ");
   if (colon != std::string::npos) return what.substr(0, colon) + ": its value is missing";
+  const std::size_t twice = what.find(": At Most 1 required ");
+  if (twice != std::string::npos) return what.substr(0, twice) + ": is given more than once";
   if (!what.ends_with(kRequired)) return what;
   return fmt::format("{}: {} is missing", chosen.name,
                      what.substr(0, what.size() - kRequired.size()));

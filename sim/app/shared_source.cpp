@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <sstream>
 #include <utility>
 
+#include "hardware/device_names.hpp"
 #include "sim/app/engine_source.hpp"
 #include "sim/app/input_text.hpp"
 #include "sim/engines/engines.hpp"
@@ -54,6 +56,7 @@ DescribedSystem described(const ComposeService& service, const std::string& file
   if (!service.engine.unknown_flags.empty()) {
     system.assumed.push_back("left out, because unknown: " +
                              comma_list(service.engine.unknown_flags));
+    system.doubt = doubt_of_flags(service.engine);
   }
   JsonDocument& document = system.document.json;
   set_device(device, document);
@@ -98,6 +101,46 @@ Scenario scenario_on_device(const ScenarioDocument& document) {
                                            "...; see `headroom list devices`)"});
   }
   return load_scenario(document, document.json.name, {});
+}
+
+// "2x4090" is the host here, whatever each service takes of it; count 0: not said.
+CountedDevice host_devices(const std::string& device) {
+  const std::optional<CountedDevice> counted = counted_device(device);
+  if (!counted) return {0, device};
+  if (counted->count == 0) {
+    throw ConfigError(Complaint{.origin = "--device",
+                                .value = device,
+                                .problem = "a host without a device: expected a count from 1 on"});
+  }
+  return *counted;
+}
+
+// Those that the file lets the service see, of those that the host has.
+std::vector<std::string> seen_devices(const ComposeService& service, const CountedDevice& host,
+                                      const std::string& file) {
+  if (host.count == 0) return service.devices;
+  std::vector<std::string> all;
+  for (std::int64_t i = 0; i < host.count; ++i) all.push_back(fmt::to_string(i));
+  if (service.devices.empty()) return all;
+  for (const std::string& id : service.devices) {
+    const bool is_number = id.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number || std::ranges::find(all, id) != all.end()) continue;
+    throw ConfigError(
+        Complaint{.kind = ErrorKind::conflict,
+                  .origin = fmt::format("{}: services/{}", file, service.name),
+                  .value = id,
+                  .problem = fmt::format("sees this GPU, and --device gives the host {}: 0 to {}",
+                                         host.count, host.count - 1)});
+  }
+  return service.devices;
+}
+
+// Whether an option of it is set by hand.
+bool is_set(const ComposeService& service, const std::vector<std::string>& set) {
+  return std::ranges::any_of(set, [&](const std::string& one) {
+    const std::string_view owner = service_of(one);
+    return !owner.empty() && (owner == service.name || owner == service.service);
+  });
 }
 
 void set_others(SharedService& service, const SharedStart& start) {
@@ -145,19 +188,21 @@ SharedServices shared_services(const std::string& file, const std::string& devic
       throw no_service("--set", owner, names);
     }
   }
+  const CountedDevice host = host_devices(device);
   SharedServices all;
   std::vector<SharingEngine> engines;
   for (const ComposeService& service : found.services) {
     const bool is_other = !wanted.empty() && service.name != wanted && service.service != wanted;
     try {
-      SharedService one{service.name, described(service, file, device, set)};
+      SharedService one{service.name, described(service, file, host.name, set)};
       Scenario scenario = scenario_on_device(one.system.document);
       std::optional<BudgetedSystem> alone;
       if (is_other) alone = budget_system(scenario, catalog);
       all.services.push_back(std::move(one));
-      engines.push_back({service.name, std::move(scenario), service.devices, std::move(alone)});
+      engines.push_back(
+          {service.name, std::move(scenario), seen_devices(service, host, file), std::move(alone)});
     } catch (const ConfigError& error) {
-      if (!is_other) throw;
+      if (!is_other || is_set(service, set)) throw;
       found.left_out.push_back(left_out_note(service.name, error));
     }
   }

@@ -36,17 +36,6 @@ ConfigError service_of_no_file() {
                                .problem = "names a service of a compose file, and this is none"});
 }
 
-// Engines end with an error at a flag that they do not know; variables they pass over.
-std::string unknown_note(const FromResult& from) {
-  std::string note = "left out, because unknown: " + comma_list(from.unknown_flags);
-  const bool has_flag = std::ranges::any_of(from.unknown_flags, [](const std::string& one) {
-    return one.starts_with('-') && one.find(' ') == std::string::npos;
-  });
-  if (!has_flag) return note;
-  return note + fmt::format("; {} itself refuses to start with a flag that it does not know",
-                            engine_named(from.engine).launch->title);
-}
-
 DescribedSystem described_by_source(const SystemFlags& a, const std::string& asker) {
   if (a.source.size() == 1 && is_scenario(a.source.front())) {
     if (!a.service.empty()) throw service_of_no_file();
@@ -74,7 +63,9 @@ DescribedSystem described_by_source(const SystemFlags& a, const std::string& ask
   described.assumed = std::move(from.notes);
   if (!from.refusals.empty()) described.refusal = from.refusals.front();
   if (!from.unknown_flags.empty()) {
-    described.assumed.insert(described.assumed.begin(), unknown_note(from));
+    described.assumed.insert(described.assumed.begin(),
+                             "left out, because unknown: " + comma_list(from.unknown_flags));
+    described.doubt = doubt_of_flags(from);
   }
   return described;
 }
@@ -129,6 +120,18 @@ DescribedSystem described_by_flags(const SystemFlags& a, const std::string& aske
 
 }  // namespace
 
+// Engines end with an error at a flag that they do not know; variables they pass over.
+std::string doubt_of_flags(const FromResult& from) {
+  std::vector<std::string> flags;
+  std::ranges::copy_if(from.unknown_flags, std::back_inserter(flags), [](const std::string& one) {
+    return one.starts_with('-') && one.find(' ') == std::string::npos;
+  });
+  if (flags.empty()) return "";
+  return fmt::format(
+      "may not start: {} refuses flags that it does not know, and no {} is known here",
+      engine_named(from.engine).launch->title, fmt::join(flags, ", "));
+}
+
 DescribedSystem described_system(const SystemFlags& a, const std::string& asker) {
   if (!a.source.empty()) {
     if (!a.models.empty() || !a.engine.empty() || a.device_count) {
@@ -155,11 +158,11 @@ std::string set_engine_of_device(const std::string& text, Json& root, const Cata
   const std::optional<DeviceSpec> device = device_called(text, catalog);
   if (!device || (root.contains("engine") && root["engine"].contains("name"))) return "";
   const std::string usual = Scenario{}.engine.name;
-  const std::string_view missing = missing_back_end(engine_named(usual), device->vendor);
-  if (missing.empty()) return "";
+  const MissingBackEnd* missing = missing_back_end(engine_named(usual), device->vendor);
+  if (missing == nullptr) return "";
   const auto all = engines();
   const auto found = std::ranges::find_if(all, [&](const Engine* engine) {
-    return engine->launch != nullptr && missing_back_end(*engine, device->vendor).empty();
+    return engine->launch != nullptr && missing_back_end(*engine, device->vendor) == nullptr;
   });
   if (found == all.end()) return "";
   Json& engine = root["engine"];
@@ -171,7 +174,7 @@ std::string set_engine_of_device(const std::string& text, Json& root, const Cata
     engine.erase(usual_split);
   }
   return fmt::format("engine {} on {} (--engine): {} {}", (*found)->name, device->id, usual,
-                     missing);
+                     missing->text);
 }
 
 bool is_scenario(const std::string& word) {
@@ -212,6 +215,11 @@ void set_device(const std::string& text, JsonDocument& document) {
 
 std::int64_t tokens_of(std::string_view flag, const std::string& text, std::int64_t otherwise) {
   if (text.empty()) return otherwise;
+  if (text.find(',') != std::string::npos) {
+    throw ConfigError(Complaint{.origin = std::string(flag),
+                                .value = text,
+                                .problem = "expected one length, without commas: 3000, 8k"});
+  }
   const std::vector<std::int64_t> all = parse_contexts({text}, flag);
   if (all.size() != 1) {
     throw ConfigError(

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "hardware/catalog.hpp"
+#include "sim/engines/launch_draft.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace headroom {
@@ -29,7 +30,11 @@ struct DescribedSystem {
   ScenarioDocument document;
   std::vector<std::string> assumed;
   std::string refusal = {};  // why the engine would not start, whatever its memory; empty: none
+  std::string doubt = {};    // why it may not; empty: none
 };
+
+// Why the engine may refuse the flags that were left out; empty: none of them is a flag.
+[[nodiscard]] std::string doubt_of_flags(const FromResult& from);
 
 // `asker`: the command, as errors call it. ConfigError: no system, two of them, or as
 // scenario_from_source.

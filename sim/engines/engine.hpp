@@ -99,6 +99,7 @@ struct EngineTraits {
   // What its loader reads of quantised weights.
   bool loads_gguf = true;
   bool loads_gguf_alone = false;
+  bool names_by_tag = false;  // a model's name without a tag is its tag "latest"
 };
 
 // What Ollama's library has under a tag that names no format ("llama3.1:8b").

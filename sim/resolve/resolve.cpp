@@ -105,6 +105,7 @@ void Resolver::resolve_parts() {
   r_.scheduler = &batch_policy(*e.scheduler);
   r_.allocator = &allocator_policy(*e.kv_allocator);
   resolve_scheduler();
+  spread_over_counted();
   r_.sharding = {e.tensor_parallel_size, e.pipeline_parallel_size, e.data_parallel_size,
                  e.enable_expert_parallel};
 }
@@ -166,7 +167,11 @@ bool looks_like_path(const std::string& name) {
 }  // namespace
 
 void Resolver::find_model() {
-  const Scenario& s = r_.scenario;
+  Scenario& s = r_.scenario;
+  if (const std::string tag = s.model + ":latest";
+      r_.engine->traits.names_by_tag && catalog_.has_model(tag)) {
+    s.model = tag;
+  }
   std::filesystem::path overrides;
   if (!s.model_override.empty()) {
     overrides = existing_path(s, s.model_override);
@@ -290,22 +295,39 @@ void Resolver::check_host_figures() const {
   refuse_given("engine_host_gib", "; only with memory_limit_gib");
 }
 
-// How many devices a replica has is the engine's to say; "2x4090" names the option.
-void Resolver::refuse_counted(const CountedDevice& counted) const {
-  const bool by_layers = engine_named(r_.scenario.engine.name).traits.devices_share_layers;
-  throw ConfigError(
-      Complaint{.problem = fmt::format(
-                    "value '{}x{}': one device here: {}; how many a replica has is engine.{}={}",
-                    counted.count, counted.name, catalog_.device(counted.name).id,
-                    by_layers ? "pipeline_parallel_size" : "tensor_parallel_size", counted.count)});
+// "2x4090": a replica of two, as the engine spreads it unless it is told how.
+void Resolver::spread_over_counted() {
+  std::string& device = r_.scenario.device.name;
+  const std::optional<CountedDevice> counted = counted_device(device);
+  if (!counted) return;
+  EngineSection& e = r_.scenario.engine;
+  const bool by_layers = r_.engine->traits.devices_share_layers;
+  const std::string_view option = by_layers ? "pipeline_parallel_size" : "tensor_parallel_size";
+  const auto refuse = [&](ErrorKind kind, std::string problem) {
+    engine_.lookup("/device/name", [&] {
+      throw ConfigError(Complaint{.kind = kind, .value = device, .problem = std::move(problem)});
+      return 0;
+    });
+  };
+  if (counted->count == 0) {
+    refuse(ErrorKind::value, "asks for no device: expected a count from 1 on, as in 2xrtx4090");
+  }
+  const bool stated = r_.scenario.is_given("/engine/tensor_parallel_size") ||
+                      r_.scenario.is_given("/engine/pipeline_parallel_size");
+  const std::int64_t now = e.tensor_parallel_size * e.pipeline_parallel_size;
+  if (stated && now != counted->count) {
+    refuse(ErrorKind::conflict,
+           fmt::format("the engine is asked to spread a replica over {} (engine.{}): leave the "
+                       "number out here, or change it there",
+                       now, option));
+  }
+  if (!stated) (by_layers ? e.pipeline_parallel_size : e.tensor_parallel_size) = counted->count;
+  device = counted->name;
 }
 
 void Resolver::find_machine() {
   DeviceSection& d = r_.scenario.device;
-  r_.device = engine_.lookup("/device/name", [&] {
-    if (const auto counted = counted_device(d.name)) refuse_counted(*counted);
-    return catalog_.device(d.name);
-  });
+  r_.device = engine_.lookup("/device/name", [&] { return catalog_.device(d.name); });
   if (d.name != r_.device.id) {
     r_.warnings.push_back(fmt::format("device {} is read as {}", d.name, r_.device.id));
     d.name = r_.device.id;

@@ -22,7 +22,7 @@ class Resolver {
   void take_usual_format();
   bool read_checkpoint_name(const std::filesystem::path& overrides);
   void take_published_checkpoint(const std::filesystem::path& overrides);
-  [[noreturn]] void refuse_counted(const CountedDevice& counted) const;
+  void spread_over_counted();
   void find_machine();
   void check_host_figures() const;
   void resolve_parts();

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "sim/engines/back_ends.hpp"
+#include "sim/resolve/platform.hpp"
 
 namespace headroom {
 namespace {
@@ -21,16 +21,6 @@ bool is_close(const Resolved& resolved, const StartupFailure& failure) {
   return by_length && sizes_its_pool(resolved) &&
          static_cast<double>(failure.free_bytes) * (1 + kPoolError) >=
              static_cast<double>(failure.wanted_bytes);
-}
-
-// Why the machine may not run the engine at all; empty: nothing speaks against it.
-std::string missing_support(const Resolved& resolved) {
-  const DeviceSpec& device = resolved.device;
-  if (resolved.environment.container && device.vendor == "apple") {
-    return "containers on macOS see no GPU, so the engine would use the CPU";
-  }
-  const std::string_view missing = missing_back_end(*resolved.engine, device.vendor);
-  return missing.empty() ? "" : fmt::format("{} {}", resolved.engine->name, missing);
 }
 
 }  // namespace
@@ -71,7 +61,7 @@ std::int64_t certain_length(const StartupFailure& failure) {
 
 StartVerdict start_verdict(const Resolved& resolved, const MemoryBudget& budget) {
   if (budget.failure) return StartVerdict::does_not_start;
-  if (!missing_support(resolved).empty()) return StartVerdict::may_not_start;
+  if (platform_gap(resolved)) return StartVerdict::may_not_start;
   const bool known = !sizes_its_pool(resolved) || !checks_length(resolved, budget);
   return known || least_pool(budget).max_concurrency >= 1 ? StartVerdict::starts
                                                           : StartVerdict::may_not_start;
@@ -81,9 +71,7 @@ std::string start_reason(const Resolved& resolved, const MemoryBudget& budget) {
   switch (start_verdict(resolved, budget)) {
     case StartVerdict::starts: return "";
     case StartVerdict::may_not_start:
-      if (const std::string missing = missing_support(resolved); !missing.empty()) {
-        return "may not start: " + missing;
-      }
+      if (const auto gap = platform_gap(resolved)) return "may not start: " + gap->text;
       return fmt::format(
           "may not start: the KV pool holds {:.2f} requests of the longest length that the engine "
           "accepts ({}), and its size is known to about {:.0f} %",

@@ -15,6 +15,7 @@
 #include "sim/kernel/saturating.hpp"
 #include "sim/resolve/kv_tier.hpp"
 #include "sim/resolve/lora.hpp"
+#include "sim/resolve/platform.hpp"
 #include "sim/serving/sequence_blocks.hpp"
 
 namespace headroom {
@@ -157,6 +158,13 @@ BudgetedSystem budgeted(Resolved resolved) {
   }
   if (auto failure = host_failure(environment, host, budget)) {
     budget.failure = std::move(failure);
+  }
+  if (const auto gap = platform_gap(resolved)) {
+    if (gap->may_run_so) {
+      resolved.warnings.push_back(gap->text);
+    } else {
+      budget.failure = StartupFailure{StartupStage::platform, gap->text};
+    }
   }
   HEADROOM_CHECK(
       budget.terms.sum() == budget.capacity_bytes,

@@ -21,7 +21,8 @@ class Validator {
   void system() const {
     if (s_.model.empty())
       s_.refuse_missing("/model", "a model from the catalog, or a config.json (--set model=NAME)");
-    if (s_.device.name.empty()) s_.refuse_missing("/device", "a device from the catalog");
+    if (s_.device.name.empty())
+      s_.refuse_missing("/device", "a device from the catalog (--set device=NAME)");
     if (s_.engine.num_gpu_blocks_override && s_.engine.kv_cache_memory_bytes) {
       s_.refuse("/engine/num_gpu_blocks_override",
                 "the KV pool has one size: set this or kv_cache_memory_bytes, not both");

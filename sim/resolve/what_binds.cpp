@@ -22,12 +22,12 @@ constexpr std::array<std::string_view, 8> kBindTexts{"nothing that was tried sto
                                                      "requests are longer than is accepted",
                                                      "even one request alone is too slow"};
 constexpr double kFullPool = 0.97;
+constexpr double kMostlyPrefill = 0.8;  // a larger batch would carry 1 / 0.8 at the most
 constexpr double kSecondsPerTick = 1e-9 / static_cast<double>(kTicksPerNs);
 
-bool waits_for_tokens(std::string_view metric) {
+bool is_kind(std::string_view metric, LatencyKind kind) {
   const LatencyMetric* latency = find_latency(metric);
-  return latency != nullptr &&
-         (latency->kind == LatencyKind::tpot || latency->kind == LatencyKind::itl);
+  return latency != nullptr && latency->kind == kind;
 }
 
 // Most requests in the batches of all replicas at once.
@@ -51,15 +51,9 @@ bool fills_batch(const RunResult& run) {
 // they may use little.
 bool promises_pool(const RunResult& run) {
   if (!promises_room(run.resolved)) return false;
-  TokenCount promised = 0;
-  for (const RequestRecord& record : run.recorder->records()) {
-    promised += TokenCount{record.prompt_tokens} + record.max_tokens;
-  }
-  const auto requests = static_cast<TokenCount>(run.recorder->records().size());
-  if (requests == 0) return false;
   const std::int64_t replicas = replicas_of(run);
   const TokenCount next = most_running(run) + replicas;
-  return next * (promised / requests) > run.pool_tokens * replicas;
+  return next * mean_promise(run) > run.pool_tokens * replicas;
 }
 
 // Share of the steps' time that computing all prompts takes by itself, in chunks as long as a mean
@@ -88,6 +82,24 @@ std::string_view name_of(Binds binds) { return kBindNames[static_cast<std::size_
 
 std::string_view sentence_of(Binds binds) { return kBindTexts[static_cast<std::size_t>(binds)]; }
 
+TokenCount mean_promise(const RunResult& run) {
+  TokenCount promised = 0;
+  for (const RequestRecord& record : run.recorder->records()) {
+    promised += TokenCount{record.prompt_tokens} + record.max_tokens;
+  }
+  const auto requests = static_cast<TokenCount>(run.recorder->records().size());
+  return promised / std::max<TokenCount>(requests, 1);
+}
+
+bool waits_for_tokens(std::string_view metric) {
+  return is_kind(metric, LatencyKind::tpot) || is_kind(metric, LatencyKind::itl);
+}
+
+Binds slowest_work(const RunResult& run, std::string_view broken, const Catalog& catalog) {
+  const bool of_first_token = is_kind(broken, LatencyKind::ttft);
+  return of_first_token || prefill_share(run, catalog) >= 0.5 ? Binds::prefill : Binds::decode;
+}
+
 Binds what_binds(const RunResult& run, std::string_view broken, const Catalog& catalog) {
   if (!run.started) return Binds::pool;
   if (const auto& use = run.totals.api_server; use && is_saturated(*use)) {
@@ -95,12 +107,12 @@ Binds what_binds(const RunResult& run, std::string_view broken, const Catalog& c
   }
   if (const auto& use = run.totals.entries; use && is_saturated(*use)) return Binds::api_server;
   if (run.summary.requests.rejected > 0) return Binds::length;
-  if (!waits_for_tokens(broken)) {
+  if (!waits_for_tokens(broken) && prefill_share(run, catalog) < kMostlyPrefill) {
     if (fills_batch(run)) return Binds::batch_limit;
     const bool full = run.summary.memory.peak_utilisation >= kFullPool;
     if (full || run.summary.engine.preemptions > 0 || promises_pool(run)) return Binds::pool;
   }
-  return prefill_share(run, catalog) >= 0.5 ? Binds::prefill : Binds::decode;
+  return slowest_work(run, broken, catalog);
 }
 
 }  // namespace headroom

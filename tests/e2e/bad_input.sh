@@ -94,10 +94,10 @@ grep -q 'acme/Own-9B is not in the catalog (your own: --set model=PATH' own.txt 
 "$HEADROOM" from 'vllm serve Qwen/Qwen3-8B' >own.txt
 if grep -q 'your own' own.txt; then fail "$(cat own.txt)"; fi
 
-# Counted devices, where one device is described: the option that counts them
-expect_error 'engine.tensor_parallel_size=2' \
-  "$HEADROOM" capacity --model qwen3-8b --device '2 x RTX 4090'
-expect_error 'engine.tensor_parallel_size=2' "$HEADROOM" run demo --set 'device=2 x 4090'
+# Devices that are counted twice, or not at all
+expect_error 'spread a replica over 4 (engine.tensor_parallel_size)' \
+  "$HEADROOM" run demo --set 'device=2 x 4090' --set engine.tensor_parallel_size=4
+expect_error 'asks for no device' "$HEADROOM" capacity --model qwen3-8b --device '0 x RTX 4090'
 
 # Loops of links
 mkdir loops

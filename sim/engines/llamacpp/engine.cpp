@@ -202,6 +202,11 @@ constexpr EngineTraits kLlamacppTraits{.devices_share_layers = true,
                                        .counts_windows_at_start = true,
                                        .allocates_with_torch = false,
                                        .loads_gguf_alone = true};
+constexpr EngineTraits ollama_traits() {
+  EngineTraits traits = kLlamacppTraits;
+  traits.names_by_tag = true;
+  return traits;
+}
 // llama.cpp pull request 17368, November 2025; ollama pull request 12619, October 2025: earlier
 // releases are taken to do the same.
 constexpr EngineVersion kAlways{};
@@ -288,7 +293,7 @@ const Engine& ollama_engine() {
       .scheduler = "llamacpp",
       .allocator = "slots",
       .cost_family = "llamacpp",
-      .traits = kLlamacppTraits,
+      .traits = ollama_traits(),
       .counts_page_cache_free_since = kAlways,
       // Its library's tags without a format, of models since the autumn of 2024; before, Q4_0.
       .usual_format = kTagFormat,

@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::string_view kMultimodal =
     "inputs other than text are not modelled: neither their memory nor their tokens";
+constexpr std::string_view kRoleNote =
+    "if replicas prefill or decode only, set the role of fleet.groups";
 constexpr std::string_view kPartialPrefills =
     "limits on how many prompts are split at once are not modelled";
 
@@ -252,9 +254,8 @@ const FlagRow kVllmRows[] = {
      .note = kNodesNote},
     {.names = "--headless", .note = kNodesNote},
     // NVIDIA Dynamo's, in front of the engine's own (components/src/dynamo/vllm/args.py)
-    {.names = "--disaggregation-mode",
-     .takes = Takes::text,
-     .note = "if replicas prefill or decode only, set the role of fleet.groups"},
+    {.names = "--disaggregation-mode", .takes = Takes::text, .note = kRoleNote},
+    {.names = "--is-prefill-worker|--is-decode-worker", .takes = Takes::toggle, .note = kRoleNote},
     {.names = "--enable-eplb|--enable-dbo|--enable-elastic-ep",
      .takes = Takes::toggle,
      .note = "balancing and overlap of experts are not modelled"},

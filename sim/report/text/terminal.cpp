@@ -47,11 +47,11 @@ std::string share(double fraction) { return fmt::format("{:.1f} %", fraction * 1
 
 std::string setup_lines(const RunResult& result) {
   const Resolved& r = result.resolved;
-  const std::int64_t tp = r.scenario.engine.tensor_parallel_size;
+  const std::int64_t devices = r.sharding.devices();
   std::string out = summary_line(
       "scenario", fmt::format("{}: {} on {}{}, engine {} {}", r.scenario.name, r.model.id,
-                              tp > 1 ? fmt::format("{} x ", tp) : "", r.device.id, r.engine->name,
-                              r.scenario.engine.version.value_or("")));
+                              devices > 1 ? fmt::format("{} x ", devices) : "", r.device.id,
+                              r.engine->name, r.scenario.engine.version.value_or("")));
   const WorkloadFacts& w = result.workload;
   const std::string count = w.requests == 0 ? "" : human_count(w.requests) + " ";
   const std::string origin = w.from_clients         ? "of clients"

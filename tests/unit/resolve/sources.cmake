@@ -14,6 +14,7 @@ list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/live_run_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/lora_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/parallel_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/platform_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/prefix_copies_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/records_memory_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/resolve_test.cpp
