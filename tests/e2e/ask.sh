@@ -74,6 +74,15 @@ cmp <(sed 1q two.txt) <(sed 1q piped.txt) || fail "$(cat piped.txt)"
 answer 4 second.txt two.yaml --service second --device l40s --rate 1 --in 500 --out 50
 grep -q 'DOES NOT START: free memory' second.txt || fail "$(cat second.txt)"
 expect_error '--service' "$HEADROOM" ask demo --service chat
+# A number of devices is the host's; what is set by hand for a service is not left out.
+sed 's/first:$/&\n    environment: {CUDA_VISIBLE_DEVICES: "1"}/' two.yaml >cards.yaml
+answer 0 cards.txt cards.yaml --device 2xl40s --rate 1 --in 500 --out 50 \
+  --set second:engine.gpu_memory_utilization=0.9
+grep -qE '^ *second .* 1 x l40s .* HOLDS ' cards.txt || fail "$(cat cards.txt)"
+expect_error 'services/first: value 1: sees this GPU, and --device gives the host 1' \
+  "$HEADROOM" ask cards.yaml --device 1xl40s --rate 1
+expect_error 'unknown model' "$HEADROOM" ask two.yaml --service second --device l40s \
+  --set first:model=no-such-model
 
 # Where it does not start for its longest request, a shorter one is among the changes: also for
 # users without targets.
@@ -196,13 +205,20 @@ grep -q 'columns: in = frage, out = antwort, time = ts (ms)' trace.txt || fail "
   --columns time=ts:ms,in=frage,out=antwort >pair.txt
 grep -qF 'pairs       one: the same recorded requests' pair.txt || fail "$(cat pair.txt)"
 
+# No engine for the device at all, and one that may run there.
+answer 4 none.txt --model llama-3.1-8b --device mi300x --engine trtllm --rate 1
+head -n 1 none.txt | grep -q '^DOES NOT START: trtllm runs on NVIDIA devices only' ||
+  fail "$(cat none.txt)"
+answer 0 tag.txt --model llama3.2 --device rtx4090 --engine ollama --users 1
+grep -q '^system *llama-3.2-3b on rtx4090' tag.txt || fail "$(cat tag.txt)"
+
 # What would not start, whatever its memory; what was meant; how a container is started.
 answer 4 few.txt --rate 1 --device l40s \
   -- CUDA_VISIBLE_DEVICES=0,1 vllm serve Qwen/Qwen2.5-7B-Instruct --tensor-parallel-size 4
 head -n 1 few.txt | grep -q '^DOES NOT START: CUDA_VISIBLE_DEVICES gives 2 ' ||
   fail "$(cat few.txt)"
 answer 0 slip.txt --rate 1 --device l40s -- vllm serve Qwen/Qwen2.5-7B-Instruct --max-modl-len 8k
-grep -m 1 '^assumed' slip.txt | grep -q 'unknown: --max-modl-len; vLLM itself refuses' ||
+tr '\n' ' ' <slip.txt | grep -q '^TIGHT: may not start: vLLM refuses flags .* no --max-modl-len ' ||
   fail "$(cat slip.txt)"
 grep -q 'nearest known flag is --max-model-len' slip.txt || fail "$(cat slip.txt)"
 answer 4 ms.txt small.json --slo mean_tpot=1
@@ -235,10 +251,12 @@ expect_error '(tensor_parallel_size)' "$HEADROOM" ask --device 2xh100-sxm \
   'vllm serve meta-llama/Llama-3.1-8B-Instruct --tensor-parallel-size 4'
 expect_error 'expected one of' "$HEADROOM" ask small.json --slo p99_tfft=2s
 expect_error '--rate' "$HEADROOM" ask small.json --rate 0
-expect_error '--rate: expected a number above 0' "$HEADROOM" ask small.json --rate nan
+expect_error '--rate: value nan: expected a number above 0' "$HEADROOM" ask small.json --rate nan
 expect_error '--device: value 0xl40s' "$HEADROOM" ask --model llama-3.1-8b --device 0xl40s
-expect_error 'engine.tensor_parallel_size=2' "$HEADROOM" capacity --model llama-3.1-8b \
-  --device 2x4090
+expect_error '--save: keeps one system, and these are 2' "$HEADROOM" ask \
+  --model llama-3.1-8b,qwen3-8b --device l40s --save both.json
+expect_error '--in: value 3,000: expected one length' "$HEADROOM" ask small.json --in 3,000
+expect_error '--rate: is given more than once' "$HEADROOM" ask small.json --rate 1 --rate 2
 expect_error '--rate' "$HEADROOM" ask small.json --rate 1 --users 2
 expect_error '--in' "$HEADROOM" ask small.json --in 1k,2k
 expect_error '--context many' "$HEADROOM" ask small.json --context many

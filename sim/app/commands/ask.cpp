@@ -58,15 +58,20 @@ constexpr std::int64_t kUsualPrompt = 1024;
 constexpr std::int64_t kUsualOutput = 256;
 
 void check_traffic(const AskArguments& a) {
-  const auto refuse = [](std::string_view flag, std::string_view problem, ErrorKind kind) {
-    throw ConfigError(
-        Complaint{.kind = kind, .origin = std::string(flag), .problem = std::string(problem)});
+  const auto refuse = [](std::string_view flag, std::string_view problem, ErrorKind kind,
+                         std::string value = {}) {
+    throw ConfigError(Complaint{.kind = kind,
+                                .origin = std::string(flag),
+                                .value = std::move(value),
+                                .problem = std::string(problem)});
   };
   if (a.rate && a.users) refuse("--rate", "give --rate or --users", ErrorKind::conflict);
   if (a.rate && !(*a.rate > 0 && std::isfinite(*a.rate))) {
-    refuse("--rate", "expected a number above 0", ErrorKind::value);
+    refuse("--rate", "expected a number above 0", ErrorKind::value, fmt::to_string(*a.rate));
   }
-  if (a.users && *a.users < 1) refuse("--users", "expected at least 1", ErrorKind::value);
+  if (a.users && *a.users < 1) {
+    refuse("--users", "expected at least 1", ErrorKind::value, fmt::to_string(*a.users));
+  }
   if (a.trace && (a.users || !a.prompt.empty() || !a.output.empty())) {
     refuse("--trace", "a trace has its own lengths and times: leave out --users, --in and --out",
            ErrorKind::conflict);
@@ -128,6 +133,12 @@ bool sets_engine(const AskArguments& a) {
   });
 }
 
+// The device that a scenario names by a word; else empty.
+std::string named_device(const Json& root) {
+  const auto device = root.find("device");
+  return device != root.end() && device->is_string() ? device->get<std::string>() : "";
+}
+
 // Every model on every device.
 std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system, bool has_load,
                                  const Catalog& catalog) {
@@ -135,6 +146,7 @@ std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system,
   query.has_load = has_load;
   query.targets = parse_targets(a.targets);
   query.refusal = system.refusal;
+  query.doubt = system.doubt;
   query.context = tokens_of("--context", a.context, 0);
   std::vector<std::string> models = split_list(a.system.models);
   std::vector<std::string> devices = split_list(a.system.devices);
@@ -152,7 +164,7 @@ std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system,
         const bool is_new = std::ranges::find(system.assumed, note) == system.assumed.end();
         if (!note.empty() && is_new) system.assumed.push_back(note);
       }
-      set_device(device, query.document.json);
+      set_device(device.empty() ? named_device(root) : device, query.document.json);
       if (!root.contains("device")) {
         throw ConfigError(Complaint{
             .kind = ErrorKind::missing,
@@ -332,9 +344,13 @@ int ask_command(AskArguments& a) {
     std::erase(asked.assumed, usual_lengths(a));
   }
   const std::vector<AskQuery>& queries = asked.queries;
-  if (!a.save.empty() && queries.size() > 1 && several) {
+  if (!a.save.empty() && queries.size() > 1) {
     throw ConfigError(
-        Complaint{.origin = "--save", .problem = "keeps one system: choose it with --service"});
+        Complaint{.kind = ErrorKind::conflict,
+                  .origin = "--save",
+                  .problem = fmt::format("keeps one system, and these are {}: {}", queries.size(),
+                                         several ? "choose one with --service"
+                                                 : "give one --model and one --device")});
   }
   // Refused before the runs where it cannot be written.
   std::optional<ReplacedFile> saved;

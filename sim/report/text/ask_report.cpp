@@ -88,11 +88,12 @@ std::string asked_text(const AskAnswer& answer) {
                             answer.makes_vectors ? "a vector" : lengths_text(w.output));
 }
 
-std::string edge_text(const AskEdge& edge, const std::string& largest) {
+// `last`: what it means that the largest value which was tried holds, too.
+std::string edge_text(const AskEdge& edge, const std::string& largest, const std::string& last) {
   if (!edge.largest) {
     return edge.why.empty() ? "none" : fmt::format("none: {} even at the smallest load", edge.why);
   }
-  if (edge.is_last) return fmt::format("{} and more", largest);
+  if (edge.is_last) return last;
   return fmt::format("up to {}; beyond that {}{}", largest, sentence_of(edge.binds),
                      edge.why.empty() ? "" : ": " + edge.why);
 }
@@ -105,31 +106,68 @@ std::string at_once_text(const AskAnswer& answer) {
                      sentence_of(most.binds), waits ? ": the other users wait for their turn" : "");
 }
 
+// Targets on the time between tokens alone let any number of users wait for the first one.
+std::string any_users_text(const AskAnswer& answer) {
+  std::string text =
+      "any number: the targets do not count how long a request waits (p99_ttft, "
+      "p99_e2el)";
+  if (answer.at_once) {
+    text += fmt::format("; {} run at once, more wait", human_count(answer.at_once->requests));
+  }
+  return text;
+}
+
+// Of a rate: that of one request after the other in no time.
+std::string any_rate_text(const AskAnswer& answer, const std::string& largest) {
+  return fmt::format(
+      "not found: {} hold, as this run of {} requests is too short to fill the "
+      "engine (workload.num_requests)",
+      largest, human_count(answer.run.summary.requests.arrived));
+}
+
+std::string last_text(const AskAnswer& answer, LoadKind kind, const std::string& largest) {
+  return kind == LoadKind::users ? any_users_text(answer) : any_rate_text(answer, largest);
+}
+
 std::string ask_headroom_lines(const AskAnswer& answer) {
   std::string out;
-  const auto add = [&out](std::string_view label, const std::optional<AskEdge>& edge,
-                          const auto& text) {
-    if (edge) out += ask_line(label, edge_text(*edge, edge->largest ? text(*edge->largest) : ""));
+  const auto add = [&](std::string_view label, const std::optional<AskEdge>& edge,
+                       const std::string& last, const auto& text) {
+    if (!edge) return;
+    const std::string largest = edge->largest ? text(*edge->largest) : "";
+    out += ask_line(label, edge_text(*edge, largest, last));
   };
-  add("headroom", answer.largest_load,
-      [&](double value) { return load_text(answer.load.kind, value); });
-  add("users", answer.largest_users, [](double value) {
-    return fmt::format("{} at a time", human_count(static_cast<std::int64_t>(value)));
-  });
-  add("context", answer.largest_context, [](double value) {
+  const auto in_tokens = [](double value) {
     return fmt::format("{} tokens a request at this load",
                        human_count(static_cast<std::int64_t>(value)));
+  };
+  const std::optional<AskEdge>& load = answer.largest_load;
+  add("headroom", load,
+      load && load->largest
+          ? last_text(answer, answer.load.kind, load_text(answer.load.kind, *load->largest))
+          : "",
+      [&](double value) { return load_text(answer.load.kind, value); });
+  add("users", answer.largest_users, any_users_text(answer), [](double value) {
+    return fmt::format("{} at a time, each asking again when it has its answer",
+                       human_count(static_cast<std::int64_t>(value)));
   });
+  const std::optional<AskEdge>& context = answer.largest_context;
+  add("context", context,
+      context && context->largest
+          ? in_tokens(*context->largest) + ", the longest that the engine accepts"
+          : "",
+      in_tokens);
   const bool of_users = answer.load.kind == LoadKind::users;
   if (answer.largest_rate) {
     const AskEdge& edge = *answer.largest_rate;
     const std::string most = edge.largest ? load_text(LoadKind::rate, *edge.largest) : "";
-    out += ask_line("headroom", edge_text(edge, most + " from any number of users"));
+    out += ask_line("headroom", edge_text(edge, most + " from any number of users",
+                                          any_rate_text(answer, most)));
   } else if (answer.run.started && !answer.largest_load) {
     out += ask_line("headroom", of_users ? "not searched: users without targets (--slo)"
                                          : "not searched: this load is not one number");
   }
-  if (answer.at_once) out += ask_line("at once", at_once_text(answer));
+  if (answer.at_once && !answer.has_targets) out += ask_line("at once", at_once_text(answer));
   if (answer.has_load && !answer.has_targets && !answer.latencies.empty()) {
     out += ask_line("targets", no_targets_text(answer.makes_vectors));
   }
@@ -313,6 +351,7 @@ class AskTable {
     const AskAnswer& answer = answers_[i];
     const Resolved& r = answer.run.resolved;
     const auto largest = [](const std::optional<AskEdge>& edge, LoadKind kind) {
+      if (edge && edge->is_last) return std::string(kind == LoadKind::users ? "any" : "not found");
       return edge && edge->largest ? load_text(kind, *edge->largest) : std::string("-");
     };
     const bool of_rate = answer.largest_rate.has_value();

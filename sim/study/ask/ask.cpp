@@ -9,6 +9,7 @@
 #include "sim/kernel/in_parallel.hpp"
 #include "sim/metrics/latency_metrics.hpp"
 #include "sim/resolve/start_verdict.hpp"
+#include "sim/study/ask/ask_binds.hpp"
 #include "sim/study/ask/ask_target.hpp"
 
 namespace headroom {
@@ -39,7 +40,7 @@ class Asker {
     }
     answer_.run = headroom::run(scenario, catalog_, {.interrupted = options_.interrupted});
     if (is_stopped()) return std::move(answer_);
-    if (targets_.empty()) answer_.at_once = requests_at_once(answer_.run);
+    answer_.at_once = requests_at_once(answer_.run);
     add_latencies();
     search(scenario);
     judge();
@@ -96,7 +97,9 @@ class Asker {
     std::vector<AskChange> changes;
     // Of an engine that does not start it is enough to serve the users who were asked for.
     const bool must_start = !answer_.run.started && answer_.load.kind == LoadKind::users;
-    if (query_.with_changes && (searches || must_start)) {
+    const auto& failure = answer_.run.budget.failure;
+    const bool can_run = !failure || failure->stage != StartupStage::platform;
+    if (query_.with_changes && can_run && (searches || must_start)) {
       for (AskCandidate& one : ask_candidates(answer_.run, longest_asked(answer_.run), catalog_)) {
         changes.push_back({.candidate = std::move(one), .largest = {}, .holds = false});
       }
@@ -140,7 +143,7 @@ class Asker {
     const std::array settings{Setting{question.search.path, as_json}};
     const RunResult run = headroom::run(with_settings(question.document, settings), catalog_,
                                         {.interrupted = options_.interrupted});
-    edge.binds = what_binds(run, broken, catalog_);
+    edge.binds = binds_beyond(question, *found.value, broken, run, catalog_, options_.interrupted);
     return edge;
   }
 
@@ -322,6 +325,7 @@ class Asker {
 
   [[nodiscard]] std::string what_is_close() const {
     const RunResult& run = answer_.run;
+    if (!query_.doubt.empty()) return query_.doubt;
     if (std::string start = start_reason(run.resolved, run.budget); !start.empty()) return start;
     if (!query_.has_load) return "";
     for (const AskLatency& latency : answer_.latencies) {

@@ -29,6 +29,7 @@ struct AskQuery {
   std::vector<Limit> targets;  // at most so many ms; besides limits of the scenario's slo
   TokenCount context = 0;      // of a request that must be accepted and fit; 0: none
   std::string refusal = {};    // why the engine would not start at all; empty: memory decides
+  std::string doubt = {};      // why it may not start; empty: only what the budget says
   bool with_changes = true;    // look for changes, and for the largest users and context
 };
 
@@ -71,7 +72,7 @@ struct AskAnswer {
   std::optional<AskEdge> largest_users;    // of the same requests in a closed loop
   std::optional<AskEdge> largest_rate;     // of the same requests, where users have no targets
   std::optional<AskEdge> largest_context;  // tokens of prompt and output, under the load asked for
-  std::optional<AskAtOnce> at_once;        // without targets: what memory and seats carry
+  std::optional<AskAtOnce> at_once;        // what memory and seats carry
   std::int64_t context_requests = 0;       // of the length asked for, that fit at once
   std::vector<AskChange> changes;          // on the same devices; the best first, at most three
   std::vector<AskChange> hardware;         // with more or other devices, likewise

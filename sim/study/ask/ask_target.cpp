@@ -9,6 +9,7 @@
 
 #include "sim/intake/values.hpp"
 #include "sim/kernel/errors.hpp"
+#include "sim/kernel/lower_case.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/metrics/latency_metrics.hpp"
 #include "sim/scenario/options.hpp"
@@ -44,7 +45,9 @@ std::vector<std::string> target_names() {
   return names;
 }
 
-std::string metric_called(const TargetText& target, std::string_view name) {
+std::string metric_called(const TargetText& target, std::string_view as_written) {
+  const std::string in_lower_case = lower_case(std::string(as_written));
+  std::string_view name = in_lower_case;
   const std::vector<std::string> names = target_names();
   if (name.ends_with(kMsSuffix)) name.remove_suffix(kMsSuffix.size());
   if (std::ranges::find(names, name) != names.end()) return std::string(name) + "_ms";

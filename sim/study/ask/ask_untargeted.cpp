@@ -16,7 +16,9 @@ std::optional<AskAtOnce> requests_at_once(const RunResult& run) {
   const Resolved& r = run.resolved;
   if (!run.started || m.completed == 0 || !r.scenario.fleet.groups.empty()) return std::nullopt;
   if (sets_aside(r)) return std::nullopt;
-  const TokenCount tokens = (m.total_input_tokens + m.total_output_tokens) / m.completed;
+  const TokenCount tokens = promises_room(r)
+                                ? mean_promise(run)
+                                : (m.total_input_tokens + m.total_output_tokens) / m.completed;
   const std::int64_t held =
       concurrent_sequences(run.budget, std::max<TokenCount>(tokens, 1)) * r.sharding.data;
   if (held == 0) return std::nullopt;

@@ -105,6 +105,60 @@ TEST_CASE("a tight target without measured runs does not speak of them", "[ask]"
   CHECK(tight.reason.find("constants of other devices give up to") != std::string::npos);
 }
 
+// What binds the largest rate on one L40S.
+Binds binds_with(const std::string& engine, const std::string& targets, TokenCount prompt = 1500,
+                 TokenCount output = 100) {
+  AskQuery query = query_of(document_of("l40s", engine), targets);
+  query.with_changes = false;
+  query.document.json.root["workload"]["prompt"]["tokens"] = prompt;
+  query.document.json.root["workload"]["output"]["tokens"] = output;
+  const AskAnswer answer = ask(query, catalog(), {});
+  REQUIRE(answer.largest_load);
+  REQUIRE(answer.largest_load->largest);
+  return answer.largest_load->binds;
+}
+
+TEST_CASE("what binds is what more of it would move", "[ask]") {
+  // A full batch is no limit where prompts take the time: with twice the seats nothing changes.
+  const std::string seats = R"(, "max_model_len": 8192, "max_num_seqs": 32)";
+  CHECK(binds_with(seats, "", 6000, 20) == Binds::prefill);
+  CHECK(binds_with(R"(, "max_model_len": 8192, "max_num_seqs": 2)", "") == Binds::batch_limit);
+  CHECK(binds_with(R"(, "max_model_len": 4096, "gpu_memory_utilization": 0.42)", "") ==
+        Binds::pool);
+  // A first token that nothing full holds up waits for prompts, although decodes take most time.
+  CHECK(binds_with(R"(, "max_model_len": 8192)", "p99_ttft=400ms") == Binds::prefill);
+}
+
+TEST_CASE("flags that the engine may refuse make the answer tight", "[ask]") {
+  AskQuery query = query_of(document_of("h100-sxm", ""), "p99_ttft=20s");
+  query.with_changes = false;
+  query.doubt = "may not start: no --max-modl-len is known";
+  const AskAnswer answer = ask(query, catalog(), {});
+  CHECK(answer.verdict == HoldVerdict::tight);
+  CHECK(answer.reason == query.doubt);
+}
+
+TEST_CASE("where the device has no back end no change is tried", "[ask]") {
+  AskQuery query = query_of(document_of("mi300x", ""), "p99_ttft=2s");
+  query.document.json.root["engine"] = {{"name", "trtllm"}};
+  const AskAnswer answer = ask(query, catalog(), {});
+  CHECK(answer.verdict == HoldVerdict::does_not_start);
+  CHECK(answer.tried == 0);
+}
+
+TEST_CASE("what is promised counts at once", "[ask]") {
+  AskQuery query = query_of(document_of("h100-sxm", ""), "");
+  query.with_changes = false;
+  query.document.json.root["engine"] = {{"name", "trtllm"}};
+  const AskAnswer open = ask(query, catalog(), {});
+  REQUIRE(open.at_once);
+  query.document.json.root["workload"]["max_tokens"] = {{"rule", "value"}, {"value", 100}};
+  const AskAnswer bounded = ask(query, catalog(), {});
+  REQUIRE(bounded.at_once);
+  CHECK(open.at_once->requests < 5);
+  CHECK(bounded.at_once->requests > 100);
+}
+
 TEST_CASE("the largest rate is that of a fine sweep", "[ask]") {
   AskQuery query =
       query_of(document_of("a10g", R"(, "max_model_len": 8192)"), "p99_ttft=2s,p95_tpot=80ms");
