@@ -80,7 +80,8 @@ class Requests(Table):
         import pandas
 
         frame = super().to_pandas()
-        frame["outcome"] = pandas.Categorical.from_codes(self["outcome"], pandas.Index(OUTCOMES))
+        codes: Any = self["outcome"]  # older stubs of pandas know sequences alone
+        frame["outcome"] = pandas.Categorical.from_codes(codes, pandas.Index(OUTCOMES))
         for name in ("ttft_ms", "tpot_ms", "e2el_ms"):
             frame[name] = getattr(self, name)()
         frame.index.name = "index"

@@ -5,7 +5,7 @@
 # it is for.
 #   RELEASE_PYTHONS    interpreters to use instead of those found: on the path and of pyenv
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-needs objdump unzip python3
+needs objdump unzip python3 advzip
 limit_bytes=12000000
 oldest_glibc=2.27
 
@@ -105,6 +105,7 @@ shopt -s nullglob
 for python in "${pythons[@]}"; do
   tag=$(tag_of "$python")
   for wheel in "$RELEASE_WORK"/wheels/*-"$tag"-*.whl; do
+    advzip --quiet --recompress --shrink-extra "$wheel"  # 3 % less; what is in it stays
     described "$wheel"
     used_in_venv "$python" "$wheel"
     case $tag in
