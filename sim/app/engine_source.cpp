@@ -135,6 +135,8 @@ FromResult scenario_from_source(const EngineSource& source) {
   if (std::optional<FromResult> logged = scenario_from_log(log, Catalog::embedded())) {
     if (failure && logged->scenario.contains("model")) {
       logged->notes.insert(logged->notes.begin(), out_of_memory_note(*failure, first));
+      logged->doubt = fmt::format("may not start: memory ran out in this log, line {}: {}",
+                                  failure->line, failure->meaning);
     }
     if (!failure || logged->scenario.contains("model")) return *logged;
   }

@@ -67,6 +67,7 @@ DescribedSystem described_by_source(const SystemFlags& a, const std::string& ask
                              "left out, because unknown: " + comma_list(from.unknown_flags));
     described.doubt = doubt_of_flags(from);
   }
+  if (!from.doubt.empty()) described.doubt = std::move(from.doubt);
   return described;
 }
 

@@ -20,6 +20,7 @@ struct FromResult {
   std::vector<std::string> ignored_flags;  // understood, no effect on memory or scheduling
   std::vector<std::string> notes;          // assumptions, and effects that are not modelled
   std::vector<std::string> refusals;       // why the engine would not start; also among the notes
+  std::string doubt;                       // why it may not; empty: nothing speaks against it
   std::string engine;                      // one that has a launch
 };
 

@@ -85,6 +85,9 @@ from_says sglang.log '"tensor_parallel_size": 2' '"mem_fraction_static": 0.85' \
 from_says llama.log '"device": "rtx3090"' '"version": "b6317"' '"ctx_size": 32768' '"parallel": 2'
 { cat llama.log; echo 'graph_reserve: failed to allocate compute buffers'; } >oom.log
 from_says oom.log '"device": "rtx3090"' 'memory ran out in this log (line 7: '
+"$HEADROOM" ask oom.log --users 1 >oom.txt
+tr '\n' ' ' <oom.txt | grep -q '^TIGHT: may not start: memory ran out in this log, line 7: ' ||
+  fail "$(cat oom.txt)"
 from_says mac.log '"device": "m4-max-48"' '"model": "Qwen3-8B-Q4_K_M.gguf"'
 from_says ollama.log '"device": "rtx4090"' '"num_ctx": 8192' 'the model is not named'
 from_says trtllm.log '"max_batch_size": 32' '"max_seq_len": 8192' '"version": "1.1.0"'
