@@ -96,7 +96,10 @@ bare() {
 }
 # in_bare COMMAND...: runs it in that root, with nothing of this machine's environment.
 in_bare() {
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 chroot "$bare" "$@"
+  # shellcheck disable=SC2016  # for the inner shell
+  unshare --mount bash -c 'mount -t proc proc "$0/proc"
+    exec env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/tmp LC_ALL=C.UTF-8 chroot "$0" "$@"' \
+    "$bare" "$@"
 }
 
 glibc_of_bare() {

@@ -84,7 +84,7 @@ used_on_bare() {
   cp /etc/resolv.conf "$bare/etc/resolv.conf"
   echo 'hosts: files dns' >"$bare/etc/nsswitch.conf"
   mkdir "$bare/source"
-  git archive HEAD python/tests docs scenarios | tar -x -C "$bare/source"
+  git archive HEAD python/tests docs scenarios tests/golden/expected | tar -x -C "$bare/source"
   cp "$2" "$bare/tmp"
   in_bare env DEBIAN_FRONTEND=noninteractive "WHEEL=/tmp/$(basename "$2")" sh -euc '
     apt-get -qq update

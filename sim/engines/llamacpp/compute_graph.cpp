@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "hardware/llm/parameters.hpp"
@@ -23,8 +24,8 @@ using Tensor = GraphMemory::Tensor;
 
 class GraphBuilder {
  public:
-  GraphBuilder(const ModelSpec& model, const LlamacppBudgetOptions& options, const GraphPart& part)
-      : model_(model), options_(options), part_(part) {
+  GraphBuilder(const ModelSpec& model, const LlamacppBudgetOptions& options, GraphPart part)
+      : model_(model), options_(options), part_(std::move(part)) {
     const LlamacppCells cells = llamacpp_cells(model, options);
     tokens_ = std::min(options.ubatch_size, cells.total());
     rows_ = std::min(tokens_, llamacpp_output_rows(model, options));
