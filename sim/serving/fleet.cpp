@@ -32,7 +32,7 @@ std::optional<EntryQueues> make_entries(const std::vector<ReplicaParts>& parts) 
   std::vector<EntryWork> work;
   work.reserve(parts.size());
   for (const ReplicaParts& part : parts) work.push_back(part.options.entry);
-  return EntryQueues(std::move(work));
+  return EntryQueues(work);
 }
 
 std::unique_ptr<RouteStages> make_stages(std::optional<RouteStagesParts>& parts,

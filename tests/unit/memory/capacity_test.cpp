@@ -224,7 +224,7 @@ TEST_CASE("weights fit where the host holds the input table alone") {
   CHECK(one.weights.host_bytes == 0);
   CHECK(one.weights.wanted_bytes == one.budget.terms[MemoryPurpose::weights]);
   // Of what two devices leave on the host each lacks a half.
-  selection.set.push_back("engine.pipeline_parallel_size=2");
+  selection.set.emplace_back("engine.pipeline_parallel_size=2");
   selection.models = {"qwen3-32b"};
   const CapacityRow two = only_row(query_of(selection, {2048}));
   CHECK_FALSE(two.weights.fit);
