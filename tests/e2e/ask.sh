@@ -212,6 +212,12 @@ head -n 1 none.txt | grep -q '^DOES NOT START: trtllm runs on NVIDIA devices onl
 answer 0 tag.txt --model llama3.2 --device rtx4090 --engine ollama --users 1
 grep -q '^system *llama-3.2-3b on rtx4090' tag.txt || fail "$(cat tag.txt)"
 
+# Where nothing stops the load: no target counts the wait, or there are too few requests.
+answer 0 any.txt --model llama-3.1-8b --device l40s --rate 1 --slo p95_tpot=9s
+grep -q '^users *any number: the targets do not count' any.txt || fail "$(cat any.txt)"
+answer 0 short.txt --model llama-3.1-8b --device l40s --rate 1 --set workload.num_requests=10
+grep -q '^headroom *not found: .* hold' short.txt || fail "$(cat short.txt)"
+
 # What would not start, whatever its memory; what was meant; how a container is started.
 answer 4 few.txt --rate 1 --device l40s \
   -- CUDA_VISIBLE_DEVICES=0,1 vllm serve Qwen/Qwen2.5-7B-Instruct --tensor-parallel-size 4

@@ -107,18 +107,25 @@ std::string at_once_text(const AskAnswer& answer) {
 }
 
 // Targets on the time between tokens alone let any number of users wait for the first one.
-std::string any_users_text(const AskAnswer& answer) {
+bool targets_count_waiting(const AskAnswer& answer) {
+  return std::ranges::any_of(answer.latencies, [](const AskLatency& latency) {
+    return latency.limit_ms && !waits_for_tokens(latency.metric);
+  });
+}
+
+std::string most_users_text(const AskAnswer& answer, const std::string& largest) {
+  if (targets_count_waiting(answer)) return largest + " and more";
   std::string text =
-      "any number: the targets do not count how long a request waits (p99_ttft, "
-      "p99_e2el)";
+      "any number: the targets do not count how long a request waits (p99_ttft, p99_e2el)";
   if (answer.at_once) {
     text += fmt::format("; {} run at once, more wait", human_count(answer.at_once->requests));
   }
   return text;
 }
 
-// Of a rate: that of one request after the other in no time.
-std::string any_rate_text(const AskAnswer& answer, const std::string& largest) {
+// A number of requests that is given comes in no time at such a rate.
+std::string most_rate_text(const AskAnswer& answer, const std::string& largest) {
+  if (answer.run.resolved.scenario.workload.duration_s) return largest + " and more";
   return fmt::format(
       "not found: {} hold, as this run of {} requests is too short to fill the "
       "engine (workload.num_requests)",
@@ -126,43 +133,42 @@ std::string any_rate_text(const AskAnswer& answer, const std::string& largest) {
 }
 
 std::string last_text(const AskAnswer& answer, LoadKind kind, const std::string& largest) {
-  return kind == LoadKind::users ? any_users_text(answer) : any_rate_text(answer, largest);
+  return kind == LoadKind::users ? most_users_text(answer, largest)
+                                 : most_rate_text(answer, largest);
 }
 
 std::string ask_headroom_lines(const AskAnswer& answer) {
   std::string out;
-  const auto add = [&](std::string_view label, const std::optional<AskEdge>& edge,
-                       const std::string& last, const auto& text) {
+  const auto add = [&](std::string_view label, const std::optional<AskEdge>& edge, const auto& last,
+                       const auto& text) {
     if (!edge) return;
     const std::string largest = edge->largest ? text(*edge->largest) : "";
-    out += ask_line(label, edge_text(*edge, largest, last));
+    out += ask_line(label, edge_text(*edge, largest, last(largest)));
   };
-  const auto in_tokens = [](double value) {
-    return fmt::format("{} tokens a request at this load",
-                       human_count(static_cast<std::int64_t>(value)));
-  };
-  const std::optional<AskEdge>& load = answer.largest_load;
-  add("headroom", load,
-      load && load->largest
-          ? last_text(answer, answer.load.kind, load_text(answer.load.kind, *load->largest))
-          : "",
+  add(
+      "headroom", answer.largest_load,
+      [&](const std::string& largest) { return last_text(answer, answer.load.kind, largest); },
       [&](double value) { return load_text(answer.load.kind, value); });
-  add("users", answer.largest_users, any_users_text(answer), [](double value) {
-    return fmt::format("{} at a time, each asking again when it has its answer",
-                       human_count(static_cast<std::int64_t>(value)));
-  });
-  const std::optional<AskEdge>& context = answer.largest_context;
-  add("context", context,
-      context && context->largest
-          ? in_tokens(*context->largest) + ", the longest that the engine accepts"
-          : "",
-      in_tokens);
+  add(
+      "users", answer.largest_users,
+      [&](const std::string& largest) { return most_users_text(answer, largest); },
+      [](double value) {
+        return fmt::format("{} at a time, each asking again when it has its answer",
+                           human_count(static_cast<std::int64_t>(value)));
+      });
+  add(
+      "context", answer.largest_context,
+      [](const std::string& largest) { return largest + ", the longest that the engine accepts"; },
+      [](double value) {
+        return fmt::format("{} tokens a request at this load",
+                           human_count(static_cast<std::int64_t>(value)));
+      });
   const bool of_users = answer.load.kind == LoadKind::users;
   if (answer.largest_rate) {
     const AskEdge& edge = *answer.largest_rate;
     const std::string most = edge.largest ? load_text(LoadKind::rate, *edge.largest) : "";
     out += ask_line("headroom", edge_text(edge, most + " from any number of users",
-                                          any_rate_text(answer, most)));
+                                          most_rate_text(answer, most)));
   } else if (answer.run.started && !answer.largest_load) {
     out += ask_line("headroom", of_users ? "not searched: users without targets (--slo)"
                                          : "not searched: this load is not one number");
@@ -350,8 +356,9 @@ class AskTable {
   [[nodiscard]] std::vector<std::string> row(std::size_t i) const {
     const AskAnswer& answer = answers_[i];
     const Resolved& r = answer.run.resolved;
-    const auto largest = [](const std::optional<AskEdge>& edge, LoadKind kind) {
-      if (edge && edge->is_last) return std::string(kind == LoadKind::users ? "any" : "not found");
+    const auto largest = [&](const std::optional<AskEdge>& edge, LoadKind kind) {
+      const bool any = kind == LoadKind::users && !targets_count_waiting(answer);
+      if (edge && edge->is_last) return std::string(any ? "any" : "not found");
       return edge && edge->largest ? load_text(kind, *edge->largest) : std::string("-");
     };
     const bool of_rate = answer.largest_rate.has_value();
