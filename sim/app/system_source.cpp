@@ -15,6 +15,7 @@
 #include "sim/engines/back_ends.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/engines/launch.hpp"
+#include "sim/intake/from.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/memory/capacity_systems.hpp"
 #include "sim/scenario/options.hpp"
@@ -61,6 +62,8 @@ DescribedSystem described_by_source(const SystemFlags& a, const std::string& ask
   DescribedSystem described{
       {.json = {asker, std::move(from.scenario), {}}, .directory = {}}, {}, {}};
   described.assumed = std::move(from.notes);
+  const auto names_model = [](const std::string& one) { return one.starts_with("model="); };
+  if (std::ranges::any_of(a.set, names_model)) std::erase(described.assumed, kModelNotNamed);
   if (!from.refusals.empty()) described.refusal = from.refusals.front();
   if (!from.unknown_flags.empty()) {
     described.assumed.insert(described.assumed.begin(),
@@ -207,9 +210,10 @@ void set_device(const std::string& text, JsonDocument& document) {
         .kind = ErrorKind::conflict,
         .origin = "--device",
         .value = text,
-        .problem = fmt::format("the engine is asked to spread a replica over {} ({}): leave the "
-                               "number out here, or change it there",
-                               *stated, split_option(root))});
+        .problem = fmt::format("the engine is asked to spread a replica over {} "
+                               "(tensor_parallel_size x pipeline_parallel_size): leave the number "
+                               "out here, or change it there",
+                               *stated)});
   }
   set_option(document, fmt::format("engine.{}={}", split_option(root), devices));
 }

@@ -302,7 +302,6 @@ void Resolver::spread_over_counted() {
   if (!counted) return;
   EngineSection& e = r_.scenario.engine;
   const bool by_layers = r_.engine->traits.devices_share_layers;
-  const std::string_view option = by_layers ? "pipeline_parallel_size" : "tensor_parallel_size";
   const auto refuse = [&](ErrorKind kind, std::string problem) {
     engine_.lookup("/device/name", [&] {
       throw ConfigError(Complaint{.kind = kind, .value = device, .problem = std::move(problem)});
@@ -317,9 +316,10 @@ void Resolver::spread_over_counted() {
   const std::int64_t now = e.tensor_parallel_size * e.pipeline_parallel_size;
   if (stated && now != counted->count) {
     refuse(ErrorKind::conflict,
-           fmt::format("the engine is asked to spread a replica over {} (engine.{}): leave the "
-                       "number out here, or change it there",
-                       now, option));
+           fmt::format("the engine is asked to spread a replica over {} (engine."
+                       "tensor_parallel_size x pipeline_parallel_size): leave the number out "
+                       "here, or change it there",
+                       now));
   }
   if (!stated) (by_layers ? e.pipeline_parallel_size : e.tensor_parallel_size) = counted->count;
   device = counted->name;

@@ -205,6 +205,10 @@ grep -q 'columns: in = frage, out = antwort, time = ts (ms)' trace.txt || fail "
   --columns time=ts:ms,in=frage,out=antwort >pair.txt
 grep -qF 'pairs       one: the same recorded requests' pair.txt || fail "$(cat pair.txt)"
 
+# The model of `ollama serve`, and nothing that still asks for it.
+answer 0 served.txt --device rtx4090 --users 1 --set model=llama3.1:8b -- ollama serve
+! grep -q 'model is not named' served.txt || fail "$(cat served.txt)"
+
 # No engine for the device at all, and one that may run there.
 answer 4 none.txt --model llama-3.1-8b --device mi300x --engine trtllm --rate 1
 head -n 1 none.txt | grep -q '^DOES NOT START: trtllm runs on NVIDIA devices only' ||
@@ -253,7 +257,7 @@ expect_error 'name a system' "$HEADROOM" ask --rate 5
 expect_error '--device' "$HEADROOM" ask 'vllm serve meta-llama/Llama-3.1-8B-Instruct'
 expect_error '--slo' "$HEADROOM" ask small.json --slo ttft=2s
 expect_error 'mean_itl_ms' "$HEADROOM" ask small.json --slo mean_itl=20ms --save itl.json
-expect_error '(tensor_parallel_size)' "$HEADROOM" ask --device 2xh100-sxm \
+expect_error '(tensor_parallel_size x pipeline_parallel_size)' "$HEADROOM" ask --device 2xh100-sxm \
   'vllm serve meta-llama/Llama-3.1-8B-Instruct --tensor-parallel-size 4'
 expect_error 'expected one of' "$HEADROOM" ask small.json --slo p99_tfft=2s
 expect_error '--rate' "$HEADROOM" ask small.json --rate 0

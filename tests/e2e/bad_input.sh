@@ -95,7 +95,7 @@ grep -q 'acme/Own-9B is not in the catalog (your own: --set model=PATH' own.txt 
 if grep -q 'your own' own.txt; then fail "$(cat own.txt)"; fi
 
 # Devices that are counted twice, or not at all
-expect_error 'spread a replica over 4 (engine.tensor_parallel_size)' \
+expect_error 'spread a replica over 4 (engine.tensor_parallel_size x pipeline' \
   "$HEADROOM" run demo --set 'device=2 x 4090' --set engine.tensor_parallel_size=4
 expect_error 'asks for no device' "$HEADROOM" capacity --model qwen3-8b --device '0 x RTX 4090'
 
