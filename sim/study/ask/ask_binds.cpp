@@ -20,8 +20,10 @@ std::optional<Setting> more_seats(const RunResult& run) {
   const Resolved& system = run.resolved;
   for (const FixCandidate& fix : system.engine->fixes()) {
     if (fix.counts != FixCounts::requests) continue;
-    return Setting{option_path(fix.pointer),
-                   static_cast<std::int64_t>(kMore * system.max_num_seqs)};
+    // As the option counts them: of all data ranks, or of each.
+    const Json now = option_value(system.scenario, fix.pointer);
+    const double seats = now.is_number_integer() ? now.get<double>() : system.max_num_seqs;
+    return Setting{option_path(fix.pointer), static_cast<std::int64_t>(kMore * seats)};
   }
   return std::nullopt;
 }
