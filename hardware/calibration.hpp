@@ -41,6 +41,9 @@ struct Calibration {
   // Catalog ids: for others measured kernels come before the row, where there are any; empty: none.
   std::vector<std::string> only_models;
   bool only_dense = false;  // the same, of all models without experts
+  // Chosen by decodes alone: steps with prompts are priced by measured kernels, where there are any
+  // for the model and the replica is one device.
+  bool prompts_by_kernels = false;
   std::string weights;      // dtype that most of them had, or kAnyWeights; empty: 16 bits
   EngineMode mode = EngineMode::async;
   Products products = Products::as_stored;  // that compute_share is a share of

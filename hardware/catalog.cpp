@@ -205,13 +205,17 @@ void Catalog::overlay_text(std::string_view name, std::string_view text,
   } else if (name == "devices.json") {
     put_rows(devices_, parse_devices(text, shown_as), shown_as);
     libraries_ = std::make_shared<KernelLibraries>();  // those of the devices before
-    for (const auto& [id, device] : devices_) {
-      if (!device.same_chip_as.empty() && !devices_.contains(device.same_chip_as)) {
-        throw ConfigError(Complaint{
-            .origin = shown_as,
-            .problem = fmt::format("device {}: same_chip_as: value {}: expected the id of a "
-                                   "device",
-                                   id, device.same_chip_as)});
+    for (auto& [id, device] : devices_) {
+      if (!device.same_chip_as.empty()) {
+        const auto chip = devices_.find(device.same_chip_as);
+        if (chip == devices_.end()) {
+          throw ConfigError(Complaint{
+              .origin = shown_as,
+              .problem = fmt::format("device {}: same_chip_as: value {}: expected the id of a "
+                                     "device",
+                                     id, device.same_chip_as)});
+        }
+        if (!device.kernels_of) device.kernels_of = chip->second.kernels_of;
       }
       check_kernels_of(device, shown_as);
     }

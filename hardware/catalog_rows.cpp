@@ -173,6 +173,7 @@ void parse_fitted_on(CatalogFields& row, Calibration& c) {
   parse_releases(row, c);
   c.only_models = row.texts("only_models");
   c.only_dense = row.flag("only_dense");
+  c.prompts_by_kernels = row.flag("prompts_by_kernels");
   c.weights = row.text_or_empty("weights");
   const std::vector<std::string> dtypes = dtype_names();
   const bool is_name = std::ranges::find(dtypes, c.weights) != dtypes.end();

@@ -30,9 +30,9 @@ struct DevicePower {
 };
 
 struct DeviceSpec {
-  // The device of another vendor whose measured kernel times price this one, which has none: an
-  // assumption. Its kernels reach other shares of their data sheet: factors on each rate of this
-  // one, the attained share here over the attained share there.
+  // The device whose measured kernel times price this one, which has none: an assumption. Kernels
+  // reach other shares of the data sheet here than there: factors on each rate of this device, the
+  // attained share here over the attained share there.
   struct KernelsOf {
     std::string device;  // catalog id, with kernel times of its own
     double bandwidth = 1;
@@ -47,7 +47,9 @@ struct DeviceSpec {
   };
 
   std::string id;
-  std::string same_chip_as;  // catalog id whose fitted constants hold here too; empty: none
+  // Catalog id whose fitted constants, and kernels_of unless there is an own one, hold here too;
+  // empty: none.
+  std::string same_chip_as;
   std::string name;
   std::vector<std::string> aliases;  // other names in use; one may stand for several devices
   std::string vendor;

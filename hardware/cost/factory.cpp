@@ -8,6 +8,7 @@
 
 #include "hardware/cost/kernel_table.hpp"
 #include "hardware/cost/parallel.hpp"
+#include "hardware/cost/prompt_kernels.hpp"
 #include "hardware/cost/ticks.hpp"
 #include "sim/kernel/errors.hpp"
 
@@ -205,6 +206,21 @@ void choose_kernels(const Catalog& catalog, const ModelSpec& model, const Device
   choice.cost = with_ranks(std::move(cost), model, device, row, request.roofline);
 }
 
+// Steps with prompts by measured kernels, where the row wants that and there are any.
+void price_prompts_by_kernels(const Catalog& catalog, const ModelSpec& model,
+                              const DeviceSpec& device, const CostRequest& request,
+                              const Calibration& row, CostChoice& choice) {
+  if (!row.prompts_by_kernels || request.roofline.parallel.sharding.devices() > 1 ||
+      !why_no_kernels(catalog, model, device, request.engine, request.kernels).empty()) {
+    return;
+  }
+  CostChoice kernels;
+  choose_kernels(catalog, model, device, request, row, kernels);
+  choice.cost =
+      std::make_unique<PromptKernelsCost>(std::move(choice.cost), std::move(kernels.cost));
+  choice.source += "; steps with prompts: " + kernels.source;
+}
+
 }  // namespace
 
 std::string why_no_kernels(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
@@ -278,6 +294,7 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
   }
   if (request.level != CostLevel::table) {
     choice.cost = make_roofline_cost(model, part, calibration, request.roofline);
+    price_prompts_by_kernels(catalog, model, part, request, calibration, choice);
     return choice;
   }
   const std::filesystem::path folder =

@@ -39,8 +39,8 @@ struct DevicePeaks {
   double link_peers = 0;  // that these are spread over; 0: any of them gets all
   double latency = 1;     // of starting a kernel or an exchange, over that of NVIDIA's devices
 };
-// Of the data sheet. Where the device takes kernel times of another vendor's (kernels_of): in units
-// of what these attain of theirs.
+// Of the data sheet. Where the device takes kernel times of another one (kernels_of): in units of
+// what these attain of theirs.
 [[nodiscard]] DevicePeaks peaks_of(const DeviceSpec& device);
 
 // Microseconds of a kernel with `key` (what names a surface) at `point` (one value per axis). Both

@@ -153,6 +153,18 @@ const KernelSurface& KernelLibrary::Tables::surface(const KernelTables& of,
                     ErrorKind::unsupported);
 }
 
+const KernelSurface& KernelLibrary::Tables::attention_surface(KernelClass kind,
+                                                              KernelKey key) const {
+  constexpr std::size_t kHeadSize = 2;  // part of both keys
+  const KernelSurface& own = surface(kind);
+  if (own.nearest(key)[kHeadSize] >= key[kHeadSize]) return own;
+  for (const KernelEngine other : engines_from(engine)) {
+    const KernelSurface* found = file.surface(kind, other);
+    if (found != nullptr && found->nearest(key)[kHeadSize] == key[kHeadSize]) return *found;
+  }
+  return own;
+}
+
 KernelTime KernelLibrary::Tables::time(const KernelSurface& surface, KernelKey key,
                                        KernelPoint point) const {
   return marked(surface.time(peaks, key, point));
@@ -244,7 +256,6 @@ KernelTime KernelLibrary::prefill_attention(const AttentionShape& shape, double 
   check_sizes({shape.heads, shape.kv_heads, shape.head_dim});
   check_amounts({sequences, tokens});
   HEADROOM_CHECK(prefix >= 0 && shape.window >= 0, "prefix or window below 0");
-  const KernelSurface& surface = tables_->surface(KernelClass::prefill_attention);
   const bool in_8_bit = tables_->engine != KernelEngine::vllm && shape.kv == CacheFormat::fp8 &&
                         shape.query == CacheFormat::fp8;
   const auto of = [&](double length) {
@@ -254,7 +265,8 @@ KernelTime KernelLibrary::prefill_attention(const AttentionShape& shape, double 
                           no_limit_if_longer(shape.window, length),
                           code_of(kernel_format(shape.kv)),
                           code_of(in_8_bit ? KernelFormat::fp8 : KernelFormat::bf16)};
-    return tables_->time(surface, key, PointParts<2>{sequences, length});
+    return tables_->time(tables_->attention_surface(KernelClass::prefill_attention, key), key,
+                         PointParts<2>{sequences, length});
   };
   if (prefix == 0) return of(tokens);
   return behind_prefix(of(prefix + tokens), of(prefix), of(tokens));
@@ -265,10 +277,10 @@ KernelTime KernelLibrary::decode_attention(const AttentionShape& shape, double r
   check_sizes({shape.heads, shape.kv_heads, shape.head_dim});
   check_amounts({rows, context});
   HEADROOM_CHECK(shape.window >= 0, "window below 0");
-  const KernelSurface& surface = tables_->surface(KernelClass::decode_attention);
   const KeyParts<5> key{shape.heads, shape.kv_heads, shape.head_dim,
                         no_limit_if_longer(shape.window, context),
                         code_of(kernel_format(shape.kv))};
+  const KernelSurface& surface = tables_->attention_surface(KernelClass::decode_attention, key);
   if (shape.kv_heads <= kMostKvHeads || surface.has(key)) {
     return tables_->time(surface, key, PointParts<2>{rows, context});
   }

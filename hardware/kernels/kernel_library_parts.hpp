@@ -33,6 +33,10 @@ struct KernelLibrary::Tables {
   [[nodiscard]] const KernelSurface* own_surface(KernelClass kind) const {
     return file.surface(kind, engine);
   }
+  // Of attention: where the engine's surface was measured with smaller heads alone, that of another
+  // engine with heads of this size. FlashAttention and FlashInfer end at 256 on most devices, and
+  // all engines then run kernels in Triton.
+  [[nodiscard]] const KernelSurface& attention_surface(KernelClass kind, KernelKey key) const;
   // Whether vLLM and SGLang run Marlin: it unpacks weights that the device's units cannot multiply
   // to 16 bits inside the product.
   [[nodiscard]] bool unpacks(KernelFormat format) const;

@@ -84,7 +84,7 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
   // What measured runs had: whole devices, tensor parallelism at most.
   const bool like_measured = section.clock_share == 1 && section.bandwidth_share == 1 &&
                              resolved.host_reads.weight_share == 0 && s.devices() == s.tensor;
-  // How right another vendor's kernel times are at home says nothing of them here.
+  // How right another device's kernel times are at home says nothing of them here.
   if (const auto& taken = resolved.device.kernels_of; kernels && taken) {
     ExpectedError known;
     if (like_measured) known = observed(taken->observed, resolved.model.id);

@@ -24,7 +24,7 @@ struct ErrorRange {
 struct ExpectedError {
   // "same model": replayed runs of this model with this row of constants. "other model": of others.
   // "uncalibrated": generic constants, or a row without known runs; `runs` is 0 and the range is
-  // over the constants that were fitted on other devices; none where another vendor's kernel times
+  // over the constants that were fitted on other devices; none where another device's kernel times
   // are in use. "none": level spec or affine.
   std::string_view situation = "none";
   std::int64_t runs = 0;

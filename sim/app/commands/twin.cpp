@@ -170,7 +170,7 @@ class TwinMaker {
     row.bandwidth_bytes_per_s = device.bandwidth_bytes_per_s;
     row.peak_flops = device.fp16_flops;
     row.only_models.clear();
-    row.only_dense = false;
+    row.only_dense = row.prompts_by_kernels = false;
     row.fitted_runs.clear();
     row.observed.clear();
     row.source = "headroom twin, " + twin_.runs.back().seen.started_utc;

@@ -128,6 +128,7 @@ std::string calibrations_file(const Calibration& c) {
     }
     if (!c.only_models.empty()) row["only_models"] = c.only_models;
     if (c.only_dense) row["only_dense"] = true;
+    if (c.prompts_by_kernels) row["prompts_by_kernels"] = true;
     row["bandwidth_gb_per_s"] = c.bandwidth_bytes_per_s / 1e9;
     row["peak_tflops"] = c.peak_flops / 1e12;
   }

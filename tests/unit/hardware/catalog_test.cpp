@@ -206,6 +206,15 @@ TEST_CASE("a device names another one whose kernel times it takes") {
       Catch::Contains("device b200: kernels_of: the device has kernel times of its own"));
 }
 
+TEST_CASE("a device of the same chip takes the same kernel times") {
+  const Catalog catalog = Catalog::embedded();
+  const DeviceSpec::KernelsOf chip = catalog.device("gb10").kernels_of.value();
+  const DeviceSpec::KernelsOf other = catalog.device("gb10-2025").kernels_of.value();
+  CHECK(other.device == "rtxpro6000-server");
+  CHECK(other.bandwidth == chip.bandwidth);
+  CHECK(other.flops_16_bit == chip.flops_16_bit);
+}
+
 TEST_CASE("a directory without catalog files is refused") {
   Catalog catalog;
   CHECK_THROWS_AS(catalog.overlay(std::filesystem::path(HEADROOM_SOURCE_DIR) / "cmake"),

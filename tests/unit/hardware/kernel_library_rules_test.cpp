@@ -307,8 +307,9 @@ TEST_CASE("a relative of another generation or kind of memory is none to prefer"
   CHECK(has("h100-nvl"));
   CHECK(has("rtx3090"));
   CHECK_FALSE(has("thor-128"));  // 11.0, beside servers of 10.0 and 10.3
-  CHECK_FALSE(has("gb10"));      // unified memory
+  CHECK_FALSE(has("orin-64"));   // unified memory
   CHECK(has("mi300x"));          // its row names whose to take
+  CHECK(has("gb10"));            // likewise
   CHECK_FALSE(has("mi250x"));
   CHECK_FALSE(has("t4"));
 }

@@ -51,6 +51,21 @@ TEST_CASE("attention is that of the engine's newest release") {
   check_measured(sglang.prefill_attention(in_8_bit, 1, 8192), 864.87);
 }
 
+TEST_CASE("heads larger than the engine's kernels take are those of another one's") {
+  // rtx_pro_6000_server/sglang-0.5.14, Triton; vLLM's table there ends at heads of 256.
+  AttentionShape shape{.heads = 8, .kv_heads = 1, .head_dim = 512};
+  const KernelLibrary vllm = library("rtxpro6000-server", KernelEngine::vllm);
+  check_measured(vllm.prefill_attention(shape, 1, 8192), 5600.5);
+  shape.kv = CacheFormat::fp8;
+  check_measured(vllm.prefill_attention(shape, 1, 8192), 9826.4);
+  const KernelLibrary sglang = library("rtxpro6000-server", KernelEngine::sglang);
+  CHECK(vllm.decode_attention(shape, 32, 4096).us == sglang.decode_attention(shape, 32, 4096).us);
+  // On an H200 vLLM has kernels of its own, FlashAttention 4.
+  shape.kv = CacheFormat::bf16;
+  CHECK(library("h200-sxm", KernelEngine::vllm).prefill_attention(shape, 1, 8192).us !=
+        library("h200-sxm", KernelEngine::sglang).prefill_attention(shape, 1, 8192).us);
+}
+
 TEST_CASE("experts are those of the format and the distribution that are wanted") {
   // b200_sxm/vllm-0.24.0 and sglang-0.5.14 moe, gpt-oss-120b on one device, 1,024 tokens.
   ExpertShape shape{.format = ExpertFormat::mxfp4_weights,

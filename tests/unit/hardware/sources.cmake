@@ -36,6 +36,7 @@ list(APPEND UNIT_TEST_SOURCES
   lora_test.cpp
   plain_budget_test.cpp
   prefill_grid_test.cpp
+  prompt_kernels_test.cpp
   roofline_parts_test.cpp
   roofline_test.cpp
   sglang_budget_test.cpp
