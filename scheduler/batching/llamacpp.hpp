@@ -14,10 +14,9 @@
 // Prompts are always cut (enable_chunked_prefill is not looked at). Which slot a request gets, and
 // what it finds there, is decided by the allocator.
 //
-// Limits: one step is one forward; the real server splits it into micro-batches of n_ubatch, and
-// into several batches when more slots generate than n_batch. It finds the part of a batch that
-// fits by halves, and computes it also where fewer cells are left than slots generate: that step is
-// failed here at once, one token of some of them earlier.
+// Limits: the real server splits a step into several batches when more slots generate than n_batch.
+// It finds the part of a batch that fits by halves, and computes it also where fewer cells are left
+// than slots generate: that step is failed here at once, one token of some of them earlier.
 
 #include <cstdint>
 #include <vector>

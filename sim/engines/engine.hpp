@@ -172,6 +172,8 @@ struct Engine {
   // Which steps run inside captured graphs. Null: none do.
   CapturedSteps (*captured_steps)(const EngineSection& options,
                                   const EngineSystem& system) = nullptr;
+  // Most tokens of one forward: a step of more is several of them. Null: a step is one forward.
+  std::int64_t (*micro_batch)(const EngineSection& options) = nullptr;
   // The option in use that says which graphs are captured, for cost levels that know of none;
   // empty: none is.
   std::string_view (*graph_switch)(const EngineSection& options,

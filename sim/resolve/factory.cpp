@@ -10,6 +10,7 @@
 #include "hardware/cost/affine.hpp"
 #include "hardware/cost/drafter.hpp"
 #include "hardware/cost/factory.hpp"
+#include "hardware/cost/micro_batches.hpp"
 #include "hardware/cost/ticks.hpp"
 #include "scheduler/batching/data_ranks.hpp"
 #include "sim/kernel/check.hpp"
@@ -184,6 +185,10 @@ std::unique_ptr<StepCost> cost_of_level(const Resolved& resolved, const Catalog&
     request.mode = catalog.calibration(section.calibration).mode;  // a named row brings its own
   }
   CostChoice choice = make_step_cost(catalog, resolved.model, resolved.device, request);
+  if (resolved.engine->micro_batch != nullptr) {
+    choice.cost = std::make_unique<MicroBatchCost>(std::move(choice.cost),
+                                                   resolved.engine->micro_batch(engine));
+  }
   facts.calibration = choice.calibration;
   facts.source = choice.source;
   facts.engine_versions = choice.engine_versions;

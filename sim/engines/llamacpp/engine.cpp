@@ -276,6 +276,8 @@ const Engine& llamacpp_engine() {
           },
       .cuts_windows = llamacpp_cuts_windows,
       .limit = cut_at_slot,
+      .micro_batch =
+          [](const EngineSection& e) { return e.own.get<LlamacppOptions>().ubatch_size; },
       .fixes = llamacpp_fixes,
       .read_version = read_build};
   return kEngine;

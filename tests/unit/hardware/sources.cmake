@@ -29,6 +29,7 @@ list(APPEND UNIT_TEST_SOURCES
   llamacpp_budget_test.cpp
   llamacpp_graph_test.cpp
   llamacpp_placement_test.cpp
+  micro_batches_test.cpp
   names_test.cpp
   orca_paper_budget_test.cpp
   parallel_test.cpp
