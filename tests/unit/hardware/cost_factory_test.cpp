@@ -65,6 +65,25 @@ TEST_CASE("constants of a chip hold whatever drivers report, those of any weight
   CHECK(chosen("llama-3.1-8b", "gb10") == "gb10-vllm-async");
 }
 
+TEST_CASE("constants of an architecture are shares of the arithmetic that a device attains") {
+  const Catalog catalog = Catalog::embedded();
+  CostRequest request;
+  request.engine = "llamacpp";
+  request.mode = EngineMode::sync;
+  const auto share = [&](const char* id) {
+    const DeviceSpec& device = catalog.device(id);
+    return make_step_cost(catalog, catalog.model("llama-3.1-8b"), device, request)
+               .matrix_flops_per_s /
+           device.fp16_flops;
+  };
+  CHECK(share("gb10") / share("rtxpro6000-server") == Approx(0.81));
+  CHECK(share("gb10-2025") == share("gb10"));
+  request.calibration = "gb10-vllm-async";  // fitted here
+  request.engine = "vllm";
+  request.mode = EngineMode::async;
+  CHECK(share("gb10") == Approx(0.7));
+}
+
 TEST_CASE("constants for certain releases are chosen for these and for no others") {
   Catalog catalog = Catalog::embedded();
   Calibration old = catalog.calibration("h100-sxm-vllm-sync");
