@@ -79,6 +79,7 @@ struct Calibration {
   bool pads_batches = true;              // decodes to captured sizes
   std::vector<std::string> fitted_runs;  // data sets of `headroom validate` that chose constants
   std::vector<ObservedErrors> observed;  // of `headroom validate`
+  std::vector<ObservedErrors> observed_elsewhere;  // of public runs, which chose nothing
   std::string source;
 };
 

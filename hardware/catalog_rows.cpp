@@ -101,6 +101,7 @@ DeviceSpec parse_device(CatalogFields row) {
   d.same_chip_as = row.text_or_empty("same_chip_as");
   d.name = row.text("name");
   d.aliases = row.texts("aliases");
+  d.usual_for = row.texts("usual_for");
   d.vendor = row.text("vendor");
   d.architecture = row.text("architecture");
   d.memory_model = parse_memory_model(row);
@@ -202,6 +203,8 @@ Calibration parse_calibration(CatalogFields row) {
   c.fitted_runs = row.texts("fitted_runs");
   for (CatalogFields& errors : row.objects("observed"))
     c.observed.push_back(parse_observed(errors));
+  for (CatalogFields& errors : row.objects("observed_elsewhere"))
+    c.observed_elsewhere.push_back(parse_observed(errors));
   c.source = row.text("source");
   row.finish();
   return c;

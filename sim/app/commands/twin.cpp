@@ -173,6 +173,7 @@ class TwinMaker {
     row.only_dense = row.prompts_by_kernels = false;
     row.fitted_runs.clear();
     row.observed.clear();
+    row.observed_elsewhere.clear();
     row.source = "headroom twin, " + twin_.runs.back().seen.started_utc;
     return row;
   }

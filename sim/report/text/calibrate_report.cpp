@@ -138,6 +138,9 @@ std::string calibrations_file(const Calibration& c) {
   }
   if (!c.fitted_runs.empty()) row["fitted_runs"] = c.fitted_runs;
   for (const ObservedErrors& errors : c.observed) row["observed"].push_back(observed_json(errors));
+  for (const ObservedErrors& errors : c.observed_elsewhere) {
+    row["observed_elsewhere"].push_back(observed_json(errors));
+  }
   row["source"] = c.source;
   return json_text(
       {{"about", "Fitted by headroom calibrate."}, {"calibrations", Json::array({row})}});
