@@ -258,6 +258,8 @@ const DeviceSpec& Catalog::device(std::string_view name) const {
   if (written != devices_.end()) return written->second;
   const std::vector<std::string> called = devices_called(name, devices_);
   if (called.size() == 1) return devices_.find(called.front())->second;
+  const auto usual = devices_.find(usual_of(name, called, devices_));
+  if (usual != devices_.end()) return usual->second;
   if (called.empty()) {
     const std::vector<std::string> ids = ids_of(devices_);
     ConfigError error = unknown_name(name, "device", ids_of_same_number(name, ids), ids);
@@ -271,6 +273,14 @@ const DeviceSpec& Catalog::device(std::string_view name) const {
   throw ConfigError(Complaint{
       .kind = ErrorKind::unknown,
       .problem = fmt::format("device '{}' may be each of {}: name one", name, comma_list(called))});
+}
+
+std::vector<std::string> Catalog::devices_also_called(std::string_view name) const {
+  const std::string& meant = device(name).id;
+  if (meant == lower_case(std::string(name))) return {};
+  std::vector<std::string> ids = devices_called(name, devices_);
+  std::erase(ids, meant);
+  return ids;
 }
 
 const Environment& Catalog::environment(std::string_view id) const {

@@ -51,7 +51,7 @@ class Catalog {
   // without the organisation), else empty.
   [[nodiscard]] std::string model_called(std::string_view name) const;
   // By id, else by its name or an alias, in any spelling ("RTX 4090", "nvidia-a40"). ConfigError:
-  // none is called so, or several are, which it lists.
+  // none is called so, or several are and it is the usual name of none, which it lists.
   [[nodiscard]] const DeviceSpec& device(std::string_view name) const;
   [[nodiscard]] const Environment& environment(std::string_view id) const;
   [[nodiscard]] const Calibration& calibration(std::string_view id) const;
@@ -67,6 +67,8 @@ class Catalog {
   // In the order of their ids.
   [[nodiscard]] std::vector<std::string> model_ids() const;
   [[nodiscard]] std::vector<std::string> device_ids() const;
+  // The ids that `name` calls beside the one of device(name).
+  [[nodiscard]] std::vector<std::string> devices_also_called(std::string_view name) const;
   [[nodiscard]] std::vector<std::string> environment_ids() const;
   [[nodiscard]] std::vector<std::string> calibration_ids() const;
   [[nodiscard]] std::vector<std::string> between_kernels_ids() const;

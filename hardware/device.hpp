@@ -52,6 +52,8 @@ struct DeviceSpec {
   std::string same_chip_as;
   std::string name;
   std::vector<std::string> aliases;  // other names in use; one may stand for several devices
+  // Those of them that mean this device where nothing else is said.
+  std::vector<std::string> usual_for;
   std::string vendor;
   std::string architecture;
   MemoryModel memory_model = MemoryModel::discrete;

@@ -126,6 +126,18 @@ std::vector<std::string> devices_called(std::string_view name, const DeviceRows&
   return ids;
 }
 
+std::string usual_of(std::string_view name, const std::vector<std::string>& called,
+                     const DeviceRows& devices) {
+  const std::string plain = plain_device(name);
+  for (const std::string& id : called) {
+    const auto device = devices.find(id);
+    if (device == devices.end()) continue;
+    const auto is_it = [&](const std::string& one) { return plain_device(one) == plain; };
+    if (std::ranges::any_of(device->second.usual_for, is_it)) return id;
+  }
+  return {};
+}
+
 std::vector<std::string> ids_of_same_number(std::string_view name,
                                             const std::vector<std::string>& ids) {
   const std::string number = first_number(name);

@@ -31,6 +31,11 @@ struct CountedDevice {
 [[nodiscard]] std::vector<std::string> devices_called(std::string_view name,
                                                       const DeviceRows& devices);
 
+// Which of `called` is meant where nothing else is said: the one that says so (usual_for). Empty:
+// none of them.
+[[nodiscard]] std::string usual_of(std::string_view name, const std::vector<std::string>& called,
+                                   const DeviceRows& devices);
+
 // Those ids that a slip of `name` may mean: their first number is the same. "M4 Pro" is no m1-pro.
 [[nodiscard]] std::vector<std::string> ids_of_same_number(std::string_view name,
                                                           const std::vector<std::string>& ids);

@@ -19,6 +19,7 @@
 
 #include "sim/app/command.hpp"
 #include "sim/app/command_line_error.hpp"
+#include "sim/app/commands/other_words.hpp"
 #include "sim/app/failure.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/next_step.hpp"
@@ -111,7 +112,7 @@ int parse_and_dispatch(int argc, char** argv) {
   }
   std::vector<std::string> words;
   try {
-    words = words_of(argc, argv);
+    words = in_own_words(app, words_of(argc, argv));
     if (words.empty()) return print(std::string(kFirstSteps));
     read_help(words);
     check_command(app, words);

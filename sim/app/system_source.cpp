@@ -15,6 +15,7 @@
 #include "sim/engines/back_ends.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/engines/launch.hpp"
+#include "sim/engines/said_engine.hpp"
 #include "sim/intake/from.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/memory/capacity_systems.hpp"
@@ -79,8 +80,8 @@ std::string split_option(const Json& root) {
   const auto engine = root.find("engine");
   const bool named = engine != root.end() && engine->is_object() && engine->contains("name") &&
                      engine->at("name").is_string();
-  const bool by_layers =
-      named && engine_named(engine->at("name").get<std::string>()).traits.devices_share_layers;
+  const Engine* known = named ? find_engine(engine->at("name").get<std::string>()) : nullptr;
+  const bool by_layers = known != nullptr && known->traits.devices_share_layers;
   return by_layers ? "pipeline_parallel_size" : "tensor_parallel_size";
 }
 
@@ -109,9 +110,9 @@ std::optional<DeviceSpec> device_called(const std::string& text, const Catalog& 
 DescribedSystem described_by_flags(const SystemFlags& a, const std::string& asker) {
   Json root = Json::object();
   if (!a.engine.empty()) {
-    const std::size_t at = std::min(a.engine.find('@'), a.engine.size());
-    root["engine"]["name"] = a.engine.substr(0, at);
-    if (at < a.engine.size()) root["engine"]["version"] = a.engine.substr(at + 1);
+    const SaidEngine engine = said_engine(a.engine, "--engine");
+    root["engine"]["name"] = engine.name;
+    if (!engine.version.empty()) root["engine"]["version"] = engine.version;
   }
   if (a.device_count && *a.device_count < 1) {
     throw ConfigError(Complaint{.origin = "--devices",

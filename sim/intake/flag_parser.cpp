@@ -301,7 +301,13 @@ void FlagReader::settle(const std::string& name, const Found& found,
     }
     draft_.unset(row.pointer);
     draft_.refused.emplace(row.pointer);
-    draft_.note(fmt::format("{}: {}{}", name, row.note, nearest_choice(row.pointer, value.json)));
+    const std::string slip = nearest_choice(row.pointer, value.json);
+    draft_.note(fmt::format("{}: {}{}", name, row.note, slip));
+    if (!slip.empty()) {
+      draft_.result.doubt =
+          fmt::format("may not start: no {} {} is known here, and {} refuses others", name,
+                      values.front(), draft_.engine->launch->title);
+    }
   } else {
     draft_.set(row.pointer, value.json);
   }

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "sim/engines/engines.hpp"
+#include "sim/engines/said_engine.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/kernel/text_file.hpp"
@@ -35,24 +35,12 @@ void choose(Choices& choices, std::string_view path, const std::string& value,
       {fmt::format("{}={}", path, is_json ? Json(value).dump() : value), std::string(flag)});
 }
 
-void check_engine(const std::string& name, std::string_view flag) {
-  std::vector<std::string> known;
-  for (const Engine* engine : engines()) known.emplace_back(engine->name);
-  if (std::ranges::find(known, name) != known.end()) return;
-  throw ConfigError(Complaint{.kind = ErrorKind::unknown,
-                              .origin = std::string(flag),
-                              .problem = fmt::format("expected one of {}", comma_list(known)),
-                              .nearest = nearest_name(name, known)});
-}
-
 Choices engine_choices(const std::string& text) {
   const std::string flag = fmt::format("--engine {}", text);
-  const std::size_t at = text.find('@');
-  const std::string name = text.substr(0, at);
-  check_engine(name, flag);
+  const SaidEngine engine = said_engine(text, flag);
   Choices choices;
-  choose(choices, "engine.name", name, flag);
-  if (at != std::string::npos) choose(choices, "engine.version", text.substr(at + 1), flag);
+  choose(choices, "engine.name", engine.name, flag);
+  if (!engine.version.empty()) choose(choices, "engine.version", engine.version, flag);
   return choices;
 }
 

@@ -329,7 +329,10 @@ void Resolver::find_machine() {
   DeviceSection& d = r_.scenario.device;
   r_.device = engine_.lookup("/device/name", [&] { return catalog_.device(d.name); });
   if (d.name != r_.device.id) {
-    r_.warnings.push_back(fmt::format("device {} is read as {}", d.name, r_.device.id));
+    const std::vector<std::string> others = catalog_.devices_also_called(d.name);
+    r_.warnings.push_back(
+        fmt::format("device {} is read as {}{}{}", d.name, r_.device.id,
+                    others.empty() ? "" : "; also called so: ", comma_list(others)));
     d.name = r_.device.id;
   }
   if (d.memory_used_gib && r_.device.memory_model == MemoryModel::unified) {

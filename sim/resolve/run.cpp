@@ -56,19 +56,21 @@ void warn_of_counts(RunResult& result) {
   }
 }
 
-// An engine that keeps room for the longest answer of each request can run few of them where
-// clients do not say how long theirs may become.
+// How many requests of the longest length the pool holds, where the engine keeps room for it.
+std::optional<TokenCount> longest_at_once(const RunResult& result) {
+  const AdmissionLimits limits = admission_limits(result.resolved, result.pool_tokens);
+  if (!limits.reserves_max_tokens) return std::nullopt;
+  return result.pool_tokens / std::max(limits.max_model_len, 1);
+}
+
 void warn_of_reservations(RunResult& result) {
-  const Resolved& resolved = result.resolved;
-  const AdmissionLimits limits = admission_limits(resolved, result.pool_tokens);
-  if (!result.workload.leaves_max_tokens_open || !limits.reserves_max_tokens) return;
-  const TokenCount at_once = result.pool_tokens / std::max(limits.max_model_len, 1);
-  if (at_once >= resolved.max_num_seqs) return;
+  if (!result.workload.leaves_max_tokens_open || !open_lengths_bind(result)) return;
   result.warnings.push_back(fmt::format(
       "requests declare no max_tokens, so the engine keeps room for the longest answer: {} tokens "
       "for each request of a pool of {}, and about {} run at once (set "
       "workload.max_tokens.rule to what clients send: value, times_output or per_class)",
-      limits.max_model_len, result.pool_tokens, at_once));
+      admission_limits(result.resolved, result.pool_tokens).max_model_len, result.pool_tokens,
+      *longest_at_once(result)));
 }
 
 void warn_of_outcome(RunResult& result) {
@@ -217,6 +219,11 @@ void show_group(RunResult& result) {
 }
 
 }  // namespace
+
+bool open_lengths_bind(const RunResult& result) {
+  const std::optional<TokenCount> at_once = longest_at_once(result);
+  return at_once && *at_once < result.resolved.max_num_seqs;
+}
 
 std::string_view name_of(StopReason reason) { return kStopNames[static_cast<std::size_t>(reason)]; }
 

@@ -71,6 +71,10 @@ struct RunResult {
 // How long there was replica `number` of a run that started: from the order of its node to its end.
 [[nodiscard]] TimeNs exists_ns(const RunResult& result, std::size_t number);
 
+// Whether the engine keeps room for answers of any length, and therefore would run fewer requests
+// at once if clients declared no max_tokens. Of a run that started.
+[[nodiscard]] bool open_lengths_bind(const RunResult& result);
+
 struct RunControl {
   const std::atomic<bool>* interrupted = nullptr;  // ends the run, with complete results
   std::atomic<std::uint64_t>* done = nullptr;      // requests that left so far, for a progress line

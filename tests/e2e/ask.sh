@@ -92,6 +92,24 @@ grep -q 'engine.max_model_len 40960 -> 28544: holds' long.txt || fail "$(cat lon
 answer 4 long.txt "${long[@]}"
 grep -q 'engine.max_model_len 40960 -> 28544: holds' long.txt || fail "$(cat long.txt)"
 
+# Names of other tools, engines and devices as people write them.
+answer 0 words.txt --model qwen3-8b --gpu H100 --engine vLLM --qps 1 --isl 1000 --osl=200 \
+  --slo 'p99 TTFT < 2s'
+grep -q '^asked       1 requests/s, 1,000 tokens in, 200 tokens out' words.txt ||
+  fail "$(cat words.txt)"
+tr -s ' \n' ' ' <words.txt |
+  grep -q 'device H100 is read as h100-sxm; also called so: h100-nvl, h100-pcie' ||
+  fail "$(cat words.txt)"
+expect_error '--qps: no option of capacity' \
+  "$HEADROOM" capacity --model qwen3-8b --device h100 --qps 1
+# A value that the engine does not know either.
+answer 0 slip.txt --device l40s --rate 1 -- vllm serve Qwen/Qwen3-8B --quantization gptq9
+head -n 1 slip.txt | grep -q '^TIGHT: may not start: no --quantization gptq9 is known here' ||
+  fail "$(cat slip.txt)"
+# Room for the answers that clients declare, and what it would be without.
+answer 0 room.txt --model llama-3.1-8b --device h100-sxm --engine trtllm --users 4
+grep -q 'workload.max_tokens.rule=engine_default' room.txt || fail "$(cat room.txt)"
+
 # Limits of a scenario are targets like those of --slo.
 "$HEADROOM" init --model llama-3.1-8b --device h100-sxm --rate 1 --in 500 --out 50 \
   --slo p99_ttft=5s,mean_tpot=100ms -o limited.yaml >/dev/null

@@ -30,6 +30,7 @@
 #include "sim/report/files/replaced_file.hpp"
 #include "sim/report/json/ask_json.hpp"
 #include "sim/report/text/ask_report.hpp"
+#include "sim/resolve/run.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/study/ask/ask_target.hpp"
 
@@ -78,6 +79,20 @@ void check_traffic(const AskArguments& a) {
   }
 }
 
+// Clients of made-up traffic say how long their answers may become, as benchmarks do.
+Json declared_lengths() { return {{"rule", "times_output"}, {"times_output", 1}}; }
+
+// Engines that set room aside for the longest answer are another system without it.
+std::string note_of_declared(const AskAnswer& answer, const Json& root) {
+  const auto workload = root.find("workload");
+  const bool declared =
+      workload != root.end() && workload->value("max_tokens", Json()) == declared_lengths();
+  const RunResult& run = answer.run;
+  if (!declared || !run.started || !open_lengths_bind(run)) return "";
+  return "clients declare the length of their answers as max_tokens, for which the engine keeps "
+         "room; if they do not: --set workload.max_tokens.rule=engine_default";
+}
+
 void set_rate(JsonDocument& document, double rate) {
   set_option(document, fmt::format("workload.arrivals.request_rate={}", rate));
 }
@@ -106,7 +121,8 @@ bool set_traffic(const AskArguments& a, DescribedSystem& system) {
     throw value_error(document, "/workload", workload, "expected an object");
   }
   if (!has_own) {
-    workload = {{"num_requests", ask_requests(tokens_of("--out", a.output, kUsualOutput))}};
+    workload = {{"num_requests", ask_requests(tokens_of("--out", a.output, kUsualOutput))},
+                {"max_tokens", declared_lengths()}};
     if (a.prompt.empty() || a.output.empty()) {
       system.assumed.push_back(usual_lengths(a));
     }
@@ -366,6 +382,10 @@ int ask_command(AskArguments& a) {
   for (const AskQuery& query : queries) {
     answers.push_back(ask(query, catalog, {threads_of(a.threads), &interrupted}));
     if (interrupted) return interrupted_exit_code();
+    const std::string note = note_of_declared(answers.back(), query.document.json.root);
+    if (!note.empty() && std::ranges::count(asked.assumed, note) == 0) {
+      asked.assumed.push_back(note);
+    }
     all.push_back(ask_json(answers.back(), query.document.json.root, kVersion));
     if (!asked.services.empty()) all.back()["service"] = asked.services[answers.size() - 1];
   }

@@ -299,6 +299,7 @@ class Asker {
       }
     }
     if (!query_.has_load) return unloaded();
+    if (std::string missed = too_long(); !missed.empty()) return missed;
     if (std::string missed = unserved_traffic(run); !missed.empty()) return missed;
     for (const AskLatency& latency : answer_.latencies) {
       if (latency.is_kept()) continue;
@@ -308,17 +309,21 @@ class Asker {
     return "";
   }
 
+  // The engine rejects such requests, or their answers end early.
+  [[nodiscard]] std::string too_long() const {
+    const TokenCount asked = longest_asked(answer_.run);
+    const TokenCount longest = longest_request(answer_.run.resolved);
+    if (asked <= longest) return "";
+    return fmt::format(
+        "requests of {} tokens are longer than the {} that the engine accepts (--in, --out)", asked,
+        longest);
+  }
+
   // Without a load that was asked for, a request alone must keep the targets.
   [[nodiscard]] std::string unloaded() const {
     const std::optional<AskEdge>& edge = answer_.largest_load;
     if (!edge || edge->largest) return "";
-    const TokenCount asked = longest_asked(answer_.run);
-    const TokenCount longest = longest_request(answer_.run.resolved);
-    if (asked > longest) {
-      return fmt::format(
-          "requests of {} tokens are longer than the {} that the engine accepts (--in, --out)",
-          asked, longest);
-    }
+    if (std::string missed = too_long(); !missed.empty()) return missed;
     if (targets_.empty()) return fmt::format("not even a request alone is served: {}", edge->why);
     return fmt::format("even a request alone misses the targets: {}", edge->why);
   }

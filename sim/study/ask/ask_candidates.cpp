@@ -193,6 +193,11 @@ class Candidates {
 }  // namespace
 
 TokenCount longest_asked(const RunResult& run) {
+  const WorkloadSection& w = run.resolved.scenario.workload;
+  const bool drawn = w.classes.empty() && w.trace.file.empty() && w.servegen.directory.empty();
+  if (drawn && w.prompt.law == "fixed" && w.output.law == "fixed") {
+    return w.prompt.tokens.value_or(0) + w.output.tokens.value_or(0);
+  }
   TokenCount longest = 0;
   if (run.started && run.summary.metrics.completed > 0) {
     for (const RequestRecord& record : run.recorder->records()) {
@@ -200,7 +205,6 @@ TokenCount longest_asked(const RunResult& run) {
     }
     return longest;
   }
-  const WorkloadSection& w = run.resolved.scenario.workload;
   const auto most = [](const LengthSection& length) {
     return length.tokens.value_or(length.max.value_or(0));
   };

@@ -45,12 +45,24 @@ std::vector<std::string> target_names() {
   return names;
 }
 
+// In lower case, with one sign between words, without a unit.
+std::string written_plainly(std::string_view as_written) {
+  std::string name = lower_case(std::string(as_written));
+  std::ranges::replace(name, ' ', '_');
+  std::ranges::replace(name, '-', '_');
+  if (name.ends_with(kMsSuffix)) name.resize(name.size() - kMsSuffix.size());
+  return name;
+}
+
 std::string metric_called(const TargetText& target, std::string_view as_written) {
-  const std::string in_lower_case = lower_case(std::string(as_written));
-  std::string_view name = in_lower_case;
+  const std::string name = written_plainly(as_written);
   const std::vector<std::string> names = target_names();
-  if (name.ends_with(kMsSuffix)) name.remove_suffix(kMsSuffix.size());
-  if (std::ranges::find(names, name) != names.end()) return std::string(name) + "_ms";
+  if (std::ranges::find(names, name) != names.end()) return name + "_ms";
+  const std::size_t last = name.rfind('_');
+  if (last != std::string::npos) {  // "ttft_p99", as dashboards have it
+    const std::string turned = name.substr(last + 1) + "_" + name.substr(0, last);
+    if (std::ranges::find(names, turned) != names.end()) return turned + "_ms";
+  }
   const std::string p99 = fmt::format("p99_{}", name);
   if (std::ranges::find(names, p99) != names.end()) {
     throw wrong_target(target, fmt::format("say which: {}, p95_{}, mean_{}", p99, name, name),

@@ -11,9 +11,10 @@
 
 namespace headroom {
 
-// Limits in ms on the latencies of `vllm bench serve`; the suffix _ms may be left out, and a value
-// without a unit (s, ms, us) is in ms. ConfigError naming `origin`: no such latency, one that says
-// no percentile, one that stands twice, no positive time, or a text without any.
+// Limits in ms on the latencies of `vllm bench serve`; the suffix _ms may be left out, "ttft p99"
+// is p99_ttft, and a value without a unit (s, ms, us) is in ms. ConfigError naming `origin`: no
+// such latency, one that says no percentile, one that stands twice, no positive time, or a text
+// without any.
 [[nodiscard]] std::vector<Limit> parse_targets(const std::vector<std::string>& texts,
                                                const std::string& origin = "--slo");
 

@@ -53,6 +53,26 @@ double swept_edge(const AskQuery& query, const std::vector<Setting>& settings, d
   return last;
 }
 
+TEST_CASE("targets are read as people write them", "[ask]") {
+  const std::vector<Limit> targets =
+      parse_targets({"p99 TTFT < 2s", "ttft_p95=1s", "TPOT-p95: 50ms", "mean e2el=9s"});
+  REQUIRE(targets.size() == 4);
+  CHECK(targets[0].metric == "p99_ttft_ms");
+  CHECK(targets[1].metric == "p95_ttft_ms");
+  CHECK(targets[2].metric == "p95_tpot_ms");
+  CHECK(targets[3].metric == "mean_e2el_ms");
+  CHECK_THROWS_AS(parse_targets({"ttft_p98=1s"}), ConfigError);
+}
+
+TEST_CASE("requests that the engine cuts or rejects do not hold", "[ask]") {
+  AskQuery query = query_of(document_of("h100-sxm", R"(, "max_model_len": 1550)", 0.2), "");
+  query.with_changes = false;
+  const AskAnswer answer = ask(query, catalog(), {});
+  CHECK(answer.verdict == HoldVerdict::does_not_hold);
+  CHECK(answer.reason ==
+        "requests of 1600 tokens are longer than the 1550 that the engine accepts (--in, --out)");
+}
+
 TEST_CASE("targets are read with their units", "[ask]") {
   const std::vector<Limit> targets =
       parse_targets({"p99_ttft=2s,p95_tpot = 50", "mean_itl_ms<9us"});
