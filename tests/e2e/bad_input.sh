@@ -34,7 +34,7 @@ expect_error '/workload/arrivals/request_rate: value "nan": expected number' \
   run --set workload.arrivals.request_rate=nan
 expect_error '/model: ' run --set model=llama-3.1-8
 expect_error 'llama-3.1-8b' run --set model=llama-3.1-8
-expect_error '/device/name: ' run --set device=h100
+expect_error '/device/name: ' run --set device=m1
 expect_error '/engine/tensor_parallel_size: ' run --set engine.tensor_parallel_size=7
 expect_error '--set seed: expected path=value' run --set seed
 expect_error '/cost/calibration' run --set cost.calibration=no-such
