@@ -105,8 +105,9 @@ std::string version_after(std::string_view text, std::string_view lead) {
   if (at == std::string_view::npos) return {};
   const std::string_view rest = text.substr(at + lead.size());
   const std::string_view version = rest.substr(0, rest.find_first_of(" )\t"));
-  return !version.empty() && version[0] >= '0' && version[0] <= '9' ? std::string(version)
-                                                                    : std::string{};
+  const bool is_release = !version.empty() && version[0] >= '0' && version[0] <= '9' &&
+                          !version.starts_with("0.0.0");  // a build without a tag
+  return is_release ? std::string(version) : std::string{};
 }
 
 }  // namespace

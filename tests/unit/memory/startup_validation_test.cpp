@@ -111,8 +111,10 @@ TEST_CASE("flags become the engine's command", "[startups]") {
 
 TEST_CASE("releases are read from what the log or its reader says", "[startups]") {
   const auto release = [](const Json& rest) { return only_row(row_with(rest)).release; };
-  // A development build comes before the release it is named after.
-  CHECK(release({{"version", "0.20.1.dev0+g101584af0.d20260424"}}) == "0.20.0");
+  CHECK(release({{"version", "0.20.1.dev0+g101584af0.d20260424"}}) == "0.20.1.dev0");
+  CHECK(release({{"version", "0.20.1rc1.dev16+g7a1eb8ac2"}}) == "0.20.1rc1.dev16");
+  CHECK(release({{"version", "0.0.0+local"}, {"version_inferred", "0.20 (main of April 2026)"}}) ==
+        "0.20");
   CHECK(release({{"version", "0.20.1"}}) == "0.20.1");
   CHECK(release({{"version", "b9010 (d05fe1d7d)"}}) == "0.9010");
   CHECK(release({{"version", "0.1.dev1+ga919d635d"},
