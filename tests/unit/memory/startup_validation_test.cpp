@@ -123,6 +123,21 @@ TEST_CASE("releases are read from what the log or its reader says", "[startups]"
   CHECK(release({{"version", nullptr}, {"version_inferred", "June 2026"}}).empty());
 }
 
+TEST_CASE("a row's device is the catalog's, by its names, or what stands for several",
+          "[startups]") {
+  const auto board_of = [](const char* device) {
+    const Json row = row_with({{"device", device}, {"flags", {{"max_model_len", 1024}}}});
+    return start_scenario(only_row(row), Catalog::embedded()).scenario.device.name;
+  };
+  CHECK(board_of("AMD Instinct MI355X") == "mi355x");
+  CHECK(board_of("NVIDIA L40S or A40 (not named)") == "l40s");
+  CHECK(board_of("Tesla T4, 15109 MiB") == "t4");
+  CHECK(board_of("NVIDIA A100 (40 GB)") == "a100-40");      // three are called A100
+  CHECK(board_of("NVIDIA A100 80GB (SXM4)") == "a100-80");  // and two by this name
+  const Json slice = row_with({{"device", "NVIDIA H100 PCIe (MIG 3g.40gb)"}});
+  CHECK(start_scenario(only_row(slice), Catalog::embedded()).why == "device unknown");
+}
+
 TEST_CASE("the type of a GGUF file is read where its name says none", "[startups]") {
   const auto format_of = [](const char* type) {
     const Json row = row_with({{"engine", "llama.cpp"},
