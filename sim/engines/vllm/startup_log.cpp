@@ -82,6 +82,7 @@ constexpr std::array kSettings{
     Setting{.key = "kv_cache_dtype", .text = &StartupLog::kv_cache_dtype},
     Setting{.key = "tensor_parallel_size", .count = &StartupLog::tensor_parallel},
     Setting{.key = "pipeline_parallel_size", .count = &StartupLog::pipeline_parallel},
+    Setting{.key = "decode_context_parallel_size", .count = &StartupLog::context_parallel},
     Setting{.key = "max_seq_len", .count = &StartupLog::max_model_len},
     Setting{.key = "max_model_len", .count = &StartupLog::max_model_len},
     Setting{.key = "max_num_seqs", .count = &StartupLog::max_num_seqs},
