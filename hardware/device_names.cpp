@@ -15,8 +15,8 @@ constexpr std::string_view kDigits = "0123456789";
 // Longest first: "macbookpro" before "macbook".
 constexpr std::array<std::string_view, 7> kMachines{
     "macbookpro", "macbookair", "macstudio", "macbook", "macmini", "macpro", "imac"};
-constexpr std::array<std::string_view, 6> kMakers{"nvidia",  "amd",   "apple",
-                                                  "geforce", "tesla", "radeon"};
+constexpr std::array<std::string_view, 7> kMakers{"nvidia", "amd",    "apple",   "geforce",
+                                                  "tesla",  "radeon", "instinct"};
 
 std::string plain_device(std::string_view name) {
   std::string text = plain_letters(name);

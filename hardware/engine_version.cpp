@@ -2,11 +2,30 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 
 #include "sim/kernel/errors.hpp"
 
 namespace headroom {
+namespace {
+
+// Words of builds that come before the release they are named after (Python's PEP 440).
+constexpr std::array<std::string_view, 8> kBefore{"rc",  "dev", "alpha", "beta",
+                                                  "pre", "a",   "b",     "c"};
+
+// Of what follows the patch: "rc1.dev16" and ".dev0+g101584af0" are, "+cu128" and ".post1" are not.
+bool is_before_release(std::string_view rest) {
+  rest.remove_prefix(std::min(rest.find_first_not_of(".-_"), rest.size()));
+  return std::ranges::any_of(kBefore, [rest](std::string_view word) {
+    if (!rest.starts_with(word)) return false;
+    const std::string_view number = rest.substr(word.size());
+    return number.empty() || number.find_first_of("0123456789.") == 0;
+  });
+}
+
+}  // namespace
 
 EngineVersion parse_engine_version(std::string_view text) {
   const auto refuse = [&] {
@@ -23,6 +42,12 @@ EngineVersion parse_engine_version(std::string_view text) {
   // Patch level, release candidate and build tag do not matter, but must look like one.
   if (minor.ptr != end && *minor.ptr != '.' && *minor.ptr != '+' && *minor.ptr != 'r')
     throw refuse();
+  if (rest.starts_with("0.0.")) {
+    throw ConfigError(fmt::format(
+        "engine version '{}': a build that names no release; give the one it is made from, e.g. "
+        "0.19",
+        text));
+  }
   return version;
 }
 
@@ -37,7 +62,8 @@ std::optional<std::int32_t> patch_of(std::string_view text) {
   std::int32_t patch = 0;
   const auto parsed = std::from_chars(text.data() + second + 1, text.data() + text.size(), patch);
   if (parsed.ec != std::errc{} || patch < 0) return std::nullopt;
-  return patch;
+  const std::string_view rest = text.substr(static_cast<std::size_t>(parsed.ptr - text.data()));
+  return patch > 0 && is_before_release(rest) ? patch - 1 : patch;
 }
 
 }  // namespace headroom

@@ -239,11 +239,14 @@ void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& devic
         real(reach.kv_bytes) * (1 - options.host.kv_share) /
             (device.bandwidth_bytes_per_s * calibration.kv_bandwidth_share) +
         real(reach.kv_bytes) * options.host.kv_share / options.host_bytes_per_s;
-    double context_seconds = kv_seconds;
+    // Ranks of one context read a part of it each, with the queries of all of them: the products of
+    // latent attention stay as many. What they exchange is not priced.
+    const double own_seconds = kv_seconds / real(options.parallel.sharding.context);
+    double context_seconds = own_seconds;
     if (reach.latent_products > 0) {
       const double flop_seconds =
           2.0 * real(reach.latent_products) / (device.fp16_flops * calibration.compute_share);
-      context_seconds = det::sqrt(kv_seconds * kv_seconds + flop_seconds * flop_seconds);
+      context_seconds = det::sqrt(own_seconds * own_seconds + flop_seconds * flop_seconds);
     }
     const double pair_seconds =
         2.0 * real(reach.pair_products) / (device.fp16_flops * calibration.prefill_compute_share);

@@ -230,6 +230,7 @@ struct Sharding {
   std::int64_t pipeline = 1;
   std::int64_t data = 1;
   bool expert_parallel = false;
+  std::int64_t context = 1;  // of the `tensor` ranks: so many share the KV of a sequence's tokens
 
   [[nodiscard]] std::int64_t devices() const { return tensor * pipeline * data; }
   [[nodiscard]] std::int64_t expert_ranks() const { return tensor * data; }

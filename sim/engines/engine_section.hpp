@@ -46,6 +46,7 @@ struct EngineSection {
   std::int64_t tensor_parallel_size = 1;
   std::int64_t pipeline_parallel_size = 1;
   std::int64_t data_parallel_size = 1;
+  std::int64_t decode_context_parallel_size = 1;
   bool enable_expert_parallel = false;
   std::string all2all_backend = "allgather_reducescatter";
   std::string dtype = "auto";

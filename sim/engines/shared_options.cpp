@@ -36,6 +36,12 @@ const std::vector<Row<E>> kSharedRows{
      .unit = "devices",
      .bounds = {.low = 1, .high = 1024},
      .doc = "data-parallel ranks, which share the model's experts"},
+    {.name = "decode_context_parallel_size",
+     .field = &E::decode_context_parallel_size,
+     .unit = "devices",
+     .bounds = {.low = 1, .high = 64},
+     .doc = "ranks among those of tensor_parallel_size that each keep their part of a sequence's "
+            "KV, instead of a copy of all of it"},
     {.name = "enable_expert_parallel",
      .field = &E::enable_expert_parallel,
      .doc = "place whole experts on each rank instead of a slice of every expert"},

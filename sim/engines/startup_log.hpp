@@ -72,6 +72,7 @@ struct StartupLog {
   FoundText kv_cache_dtype;
   FoundCount tensor_parallel;
   FoundCount pipeline_parallel;
+  FoundCount context_parallel;  // ranks of a tensor group that share a sequence's KV
   FoundCount max_model_len;
   FoundCount max_num_seqs;
   FoundCount max_num_batched_tokens;

@@ -81,6 +81,7 @@ class SystemOfLog {
     }
     e.tensor_parallel_size = count(log_.tensor_parallel, 1, "tensor_parallel_size");
     if (log_.pipeline_parallel) e.pipeline_parallel_size = log_.pipeline_parallel->value;
+    if (log_.context_parallel) e.decode_context_parallel_size = log_.context_parallel->value;
     formats();
     log_.engine->log->set_options(log_, e, assumptions_);
     return s_;

@@ -50,7 +50,8 @@ KvLayout scaled_layout(KvLayout layout, double scale) {
 
 ByteCount stage_request_bytes(const Resolved& r, const Sharding& sharding, std::int64_t stage,
                               const TokenBytes& token, TokenCount tokens) {
-  const ByteCount all = sequence_bytes(kv_classes(r.model, kv_format(r), sharding, stage), tokens);
+  const ByteCount all =
+      sequence_bytes(kv_classes(r.model, kv_format(r), sharding, stage), tokens) / sharding.context;
   if (!token.override_model) return all;
   const ByteCount states = state_bytes_per_sequence(r.model, sharding, stage);
   return states + scaled(all - states, token.scale());
@@ -127,7 +128,7 @@ TokenBytes token_bytes(const Resolved& r, std::optional<double> override_model) 
   const KvFormat format = kv_format(r);
   TokenBytes token;
   token.rank = over_stages(r, [&](std::int64_t stage) {
-    return kv_bytes_per_token(r.model, format, r.sharding, stage);
+    return kv_bytes_per_token(r.model, format, r.sharding, stage) / r.sharding.context;
   });
   token.model = kv_bytes_per_token(r.model, format, Sharding{});
   token.multi_head = kv_bytes_per_token(multi_head(r.model), format, Sharding{});

@@ -48,34 +48,24 @@ std::string build_in(std::string_view text) {
   return end > 1 ? fmt::format("0.{}", text.substr(1, end - 1)) : std::string();
 }
 
-// A development build comes before the release that it is named after: of "0.20.1.dev0" the rules
-// are those of 0.20.0. At a patch of 0 the branch of the release may be younger: left as it is.
-std::string without_development(std::string release, std::string_view rest) {
-  if (!rest.starts_with("dev") && !rest.starts_with(".dev")) return release;
-  const std::optional<std::int32_t> patch = patch_of(release);
-  if (patch.value_or(0) < 1) return release;
-  return fmt::format("{}.{}", release.substr(0, release.rfind('.')), *patch - 1);
-}
+bool is_of_release(char c) { return c == '.' || std::isalnum(static_cast<unsigned char>(c)) != 0; }
 
-// The first "major.minor" of a text, with its patch, that is no development build of its own
-// ("0.1.dev1").
+// The first "major.minor" of a text with all that names the release ("0.20.1rc1.dev16"), that is
+// no build without one ("0.1.dev1", "0.0.0+local").
 std::string numbers_in(std::string_view text) {
   for (std::size_t at = 0; at < text.size(); ++at) {
     if (std::isdigit(static_cast<unsigned char>(text[at])) == 0) continue;
-    const std::size_t end = std::min(text.find_first_not_of("0123456789.", at), text.size());
-    std::string_view number = text.substr(at, end - at);
-    const std::size_t dot = number.find('.');
-    if (dot != std::string_view::npos && dot + 1 < number.size()) {
-      const std::size_t patch = number.find('.', dot + 1);
-      const std::string_view release = number.substr(0, patch);
-      if (release != "0.1") {
-        const bool has_patch = patch != std::string_view::npos;
-        number = number.substr(0, has_patch ? number.find('.', patch + 1) : patch);
-        return without_development(std::string(number.ends_with('.') ? release : number),
-                                   text.substr(end));
-      }
-    }
-    at = end;
+    const std::size_t dot = text.find_first_not_of("0123456789", at);
+    const auto* const last = std::ranges::find_if_not(text.substr(at), is_of_release);
+    std::string_view release = text.substr(at, static_cast<std::size_t>(last - &text[at]));
+    while (release.ends_with('.')) release.remove_suffix(1);
+    const bool is_one = dot != std::string_view::npos && text[dot] == '.' &&
+                        release.size() > dot + 1 - at &&
+                        std::isdigit(static_cast<unsigned char>(text[dot + 1])) != 0;
+    const bool names_one = release != "0.1" && !release.starts_with("0.1.dev") &&
+                           release != "0.0" && !release.starts_with("0.0.");
+    if (is_one && names_one) return std::string(release);
+    at += release.empty() ? 0 : release.size() - 1;
   }
   return "";
 }

@@ -23,58 +23,26 @@
 namespace headroom {
 namespace {
 
-struct KnownBoard {
+struct AssumedBoard {
   std::string_view words;  // in the row's device
   std::string_view id;
 };
-// The first whose words the device contains; no id: one that the catalog lacks.
-constexpr std::array kBoards{
-    KnownBoard{"MIG ", ""},
-    KnownBoard{"Apple M2 Pro", ""},
-    KnownBoard{"A100 80", "a100-80"},
-    KnownBoard{"NVIDIA A100 (", "a100-40"},
-    KnownBoard{"MI300X", "mi300x"},
-    KnownBoard{"Ryzen AI Max", "strix-halo-128"},
-    KnownBoard{"AGX Orin", "orin-64"},
-    KnownBoard{"Orin Nano", "orin-nano-8"},
-    KnownBoard{"Apple M1 Pro", "m1-pro"},
-    KnownBoard{"Apple M1", "m1-8"},  // as all rows of it, and those of M3 Max and M4 likewise
-    KnownBoard{"Apple M3 Max", "m3-max-64"},
-    KnownBoard{"Apple M4", "m4-16"},
-    KnownBoard{"Apple M2 Ultra", "m2-ultra"},
-    KnownBoard{"Apple M2", "m2"},
-    KnownBoard{"GB300", "gb300-station"},
-    KnownBoard{"GB10", "gb10"},
-    KnownBoard{"GH200", "gh200-96"},
-    KnownBoard{"H100 NVL", "h100-nvl"},
-    KnownBoard{"H100 PCIe", "h100-pcie"},
-    KnownBoard{"H100", "h100-sxm"},
-    KnownBoard{"H200", "h200-sxm"},
-    KnownBoard{"B200", "b200"},
-    KnownBoard{"H20", "h20"},
-    KnownBoard{"RTX 3090", "rtx3090"},
-    KnownBoard{"RTX 4060 Ti", "rtx4060ti-16"},
-    KnownBoard{"RTX 4080", "rtx4080"},
-    KnownBoard{"RTX 4090", "rtx4090"},
-    KnownBoard{"RTX 5070 Ti", "rtx5070ti"},
-    KnownBoard{"RTX 5070", "rtx5070"},
-    KnownBoard{"RTX 5080", "rtx5080"},
-    KnownBoard{"RTX 5090", "rtx5090"},
-    KnownBoard{"RTX A5000", "rtxa5000"},
-    KnownBoard{"RTX A6000", "rtxa6000"},
-    KnownBoard{"RX 7900 XTX", "rx7900xtx"},
-    KnownBoard{"RX 9070 XT", "rx9070xt"},
-    KnownBoard{"RTX PRO 6000", "rtxpro6000-server"},
-    KnownBoard{"Tesla T4", "t4"},
-    KnownBoard{"V100-SXM2-32GB", "v100-32"},
-    KnownBoard{"V100 (32 GB", "v100-32"},
-    KnownBoard{"Quadro RTX 6000", "quadro-rtx6000"},
-    KnownBoard{"R9700", "r9700"},
-    KnownBoard{"RX 9060 XT", "rx9060xt-16"},
-    KnownBoard{"AMD, about 64 GB", "mi210"},
-    KnownBoard{"L40S", "l40s"},
-    KnownBoard{"NVIDIA A40", "a40"},
-    KnownBoard{"L4 ", "l4"},
+// The first whose words a device contains that no or several names of the catalog call.
+constexpr std::array kAssumed{
+    AssumedBoard{"A100 80", "a100-80"},
+    AssumedBoard{"A100 (", "a100-40"},
+    AssumedBoard{"Ryzen AI Max", "strix-halo-128"},
+    AssumedBoard{"Apple M1", "m1-8"},  // as all rows of it, and those of M3 Max and M4 likewise
+    AssumedBoard{"Apple M3 Max", "m3-max-64"},
+    AssumedBoard{"Apple M4", "m4-16"},
+    AssumedBoard{"GB300", "gb300-station"},
+    AssumedBoard{"GH200", "gh200-96"},
+    AssumedBoard{"H100", "h100-sxm"},
+    AssumedBoard{"B200", "b200"},
+    AssumedBoard{"RTX 3090", "rtx3090"},
+    AssumedBoard{"RTX 4060 Ti", "rtx4060ti-16"},
+    AssumedBoard{"RTX PRO 6000", "rtxpro6000-server"},
+    AssumedBoard{"AMD, about 64 GB", "mi210"},
 };
 
 // What the rows call an option, where that is not the flag's name.
@@ -255,8 +223,22 @@ bool has_flag(const EngineLaunch& launch, const Json& flags, std::string_view ke
   return false;
 }
 
+// "NVIDIA L40S or A40 (not named)": the first that the row names, without what it adds.
+std::string_view named_board(std::string_view device) {
+  for (const std::string_view end : {" (", " or ", " and ", ", "}) {
+    device = device.substr(0, device.find(end));
+  }
+  return device;
+}
+
 std::string find_board(const LoggedStart& start, const Catalog& catalog) {
-  for (const KnownBoard& board : kBoards) {
+  if (start.device.find("MIG ") != std::string::npos) return "";  // a part of a device
+  try {
+    return catalog.device(named_board(start.device)).id;
+  } catch (const ConfigError&) {
+    // Below, and by what the log says of its memory.
+  }
+  for (const AssumedBoard& board : kAssumed) {
     if (start.device.find(board.words) != std::string::npos) return std::string(board.id);
   }
   const Json total = setting_in(start.logged, "total_gib");

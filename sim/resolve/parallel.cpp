@@ -18,6 +18,7 @@ class Check {
   void run() const {
     if (s_.pipeline > 1) check_pipeline();
     if (s_.data > 1) check_data();
+    if (s_.context > 1) check_context();
     if (s_.expert_parallel) check_experts();
     check_settings();
   }
@@ -48,6 +49,16 @@ class Check {
     check_common(at);
     if (host_tier_bytes(r_) > 0)
       r_.scenario.refuse(at, "a second KV tier is modelled for one rank only; switch it off");
+  }
+
+  void check_context() const {
+    const std::string& level = r_.scenario.cost.level;
+    if (level != "kernels" && level != "table") return;
+    r_.scenario.refuse("/engine/decode_context_parallel_size",
+                       fmt::format("cost level {} has attention as it was measured on ranks that "
+                                   "keep every token",
+                                   level),
+                       ErrorKind::unsupported);
   }
 
   void check_common(const char* at) const {
@@ -200,6 +211,13 @@ std::vector<std::string> parallel_warnings(const Resolved& resolved) {
         fmt::format("{} data ranks step together, as long as the slowest of them takes; their step "
                     "times were not compared with measured runs",
                     s.data));
+  }
+  if (s.context > 1) {
+    warnings.push_back(
+        fmt::format("decode_context_parallel_size {}: each rank reads one part in {} of a context, "
+                    "but the exchange of queries and results between them is not priced: real "
+                    "steps are longer",
+                    s.context, s.context));
   }
   if (s.devices() > resolved.scenario.device.per_node) {
     warnings.push_back(fmt::format(

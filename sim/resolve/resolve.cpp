@@ -67,7 +67,7 @@ void Resolver::choose_cost_level() {
   request.kernels = r_.engine->kernels;
   if (r_.engine->releases_are_of_constants()) request.version = r_.version;
   if (cost.calibration != "auto") request.calibration = cost.calibration;
-  const bool kernels = !asks_for_links(r_.scenario, r_.sharding) &&
+  const bool kernels = !asks_for_links(r_.scenario, r_.sharding) && r_.sharding.context == 1 &&
                        prefers_kernels(catalog_, r_.model, r_.device, request);
   cost.level = kernels ? "kernels" : "calibrated";
   engine_.note_rule("/cost/level", kernels ? "kernel times of this device, no better constants"
@@ -107,7 +107,7 @@ void Resolver::resolve_parts() {
   resolve_scheduler();
   spread_over_counted();
   r_.sharding = {e.tensor_parallel_size, e.pipeline_parallel_size, e.data_parallel_size,
-                 e.enable_expert_parallel};
+                 e.enable_expert_parallel, e.decode_context_parallel_size};
 }
 
 // Weights are read again, all ranks from one store; a process that starts anew imports its

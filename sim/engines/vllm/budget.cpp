@@ -284,6 +284,24 @@ ModelSpec with_drafter_windows(ModelSpec drafter, const ModelSpec& target,
   return made;
 }
 
+// With decode context parallelism each rank keeps one token in so many: a block of the table
+// has `block_size` of them on each rank (v1/core/kv_cache_utils.py: _report_kv_cache_config,
+// resolve_kv_cache_block_sizes; v1/kv_cache_interface.py:
+// FullAttentionSpec.max_memory_usage_bytes).
+KvLayout over_context_ranks(KvLayout layout, const Sharding& sharding) {
+  if (sharding.context == 1) return layout;
+  if (!layout.keeps_all()) {
+    throw ConfigError(
+        "decode_context_parallel_size: vLLM shares out one group of layers that keep every token, "
+        "and these layers form several");
+  }
+  const auto ranks = static_cast<std::int32_t>(sharding.context);
+  layout.block_tokens *= ranks;
+  layout.groups.front().block_tokens *= ranks;
+  layout.bytes_per_token = (layout.bytes_per_token + ranks - 1) / ranks;
+  return layout;
+}
+
 KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::int64_t stage) {
   KvGrouping grouping;
   grouping.block_tokens = options.block_size;
@@ -308,9 +326,11 @@ KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std
     const ModelSpec both = with_drafter_layers(
         model, in.sharding, stage, with_drafter_windows(*in.drafter, in.model, options));
     const Sharding sharding = drafter_sharding(in.sharding);
-    return with_states(grouped_kv_layout(both, format, sharding, 0, grouping));
+    return over_context_ranks(with_states(grouped_kv_layout(both, format, sharding, 0, grouping)),
+                              sharding);
   }
-  return with_states(grouped_kv_layout(model, format, in.sharding, stage, grouping));
+  return over_context_ranks(
+      with_states(grouped_kv_layout(model, format, in.sharding, stage, grouping)), in.sharding);
 }
 
 MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& options,

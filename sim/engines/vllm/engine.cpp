@@ -216,10 +216,44 @@ void check_backends(EngineResolver& r) {
   }
 }
 
+// vllm/config/parallel.py and model.py (verify_with_parallel_config): every rank of the group must
+// hold a copy of the keys that it can give up, and all its queries. Windows and states:
+// v1/kv_cache_interface.py and v1/core/kv_cache_coordinator.py assert a size of 1.
+void check_context_ranks(EngineResolver& r) {
+  constexpr EngineVersion kSharesContext{0, 10};  // 0.10.2
+  const std::int64_t ranks = r.options.decode_context_parallel_size;
+  if (ranks == 1) return;
+  const std::int64_t tensor = r.options.tensor_parallel_size;
+  const ModelSpec& model = r.system.model;
+  const auto refuse = [&](std::string why) {
+    r.given.refuse_value("/engine/decode_context_parallel_size", fmt::to_string(ranks),
+                         std::move(why));
+  };
+  if (r.system.version < kSharesContext) refuse("vLLM has it since 0.10.2: expected 1");
+  if (tensor % ranks != 0) {
+    refuse(fmt::format("expected a divisor of tensor_parallel_size = {}", tensor));
+  }
+  for (const LayerKind& kind : model.kinds) {
+    const AttentionSpec a = kind.attention.value_or(AttentionSpec{});
+    if (kind.recurrent || a.window_tokens > 0 || a.compress_ratio > 1) {
+      refuse(
+          fmt::format("vLLM does not start: {} has layers that do not keep every token", model.id));
+    }
+    if (!kind.attention || a.mla) continue;
+    if (ranks * a.kv_heads > tensor || a.q_heads / a.kv_heads % ranks != 0) {
+      refuse(
+          fmt::format("expected a divisor of the {} queries per key head of {}, and at most "
+                      "tensor_parallel_size / key heads = {} / {}",
+                      a.q_heads / a.kv_heads, model.id, tensor, a.kv_heads));
+    }
+  }
+}
+
 void resolve_vllm(EngineResolver& r) {
   EngineSection& e = r.options;
   EngineSystem& s = r.system;
   check_backends(r);
+  check_context_ranks(r);
   resolve_cache_order(r);
   if (s.scheduler->name == "vllm") {
     resolve_admission(r);
@@ -398,11 +432,11 @@ const Engine& vllm_engine() {
       .traits = {.budgets_drafter = true, .keeps_windows_if_uniform = true, .groups_layers = true},
       .counts_page_cache_free_since = kVllmReadsAvailable,
       .reads_cache_format = vllm_reads_cache_format,
-      .takes = {"version", "all2all_backend", "kv_cache_dtype", "gpu_memory_utilization",
-                "max_model_len", "max_num_seqs", "max_num_batched_tokens", "block_size",
-                "num_gpu_blocks_override", "kv_cache_memory_bytes", "allow_long_max_model_len",
-                "async_scheduling", "free_plain_blocks_first", "enable_lora",
-                "memory_growth_mib_per_hour"},
+      .takes = {"version", "all2all_backend", "decode_context_parallel_size", "kv_cache_dtype",
+                "gpu_memory_utilization", "max_model_len", "max_num_seqs", "max_num_batched_tokens",
+                "block_size", "num_gpu_blocks_override", "kv_cache_memory_bytes",
+                "allow_long_max_model_len", "async_scheduling", "free_plain_blocks_first",
+                "enable_lora", "memory_growth_mib_per_hour"},
       .options = vllm_rows,
       .scheduler_at = [](EngineVersion version) -> std::string_view {
         return version < kV1 ? "vllm_v0" : "vllm";

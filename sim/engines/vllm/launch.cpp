@@ -48,6 +48,9 @@ const FlagRow kVllmRows[] = {
     {.names = "--data-parallel-size|-dp",
      .takes = Takes::integer,
      .pointer = "/engine/data_parallel_size"},
+    {.names = "--decode-context-parallel-size|-dcp",
+     .takes = Takes::integer,
+     .pointer = "/engine/decode_context_parallel_size"},
     {.names = "--enable-expert-parallel|-ep",
      .takes = Takes::toggle,
      .pointer = "/engine/enable_expert_parallel"},
@@ -244,9 +247,9 @@ const FlagRow kVllmRows[] = {
     {.names = "--max-num-partial-prefills|--max-long-partial-prefills",
      .takes = Takes::count,
      .note = kPartialPrefills},
-    {.names = "--decode-context-parallel-size|-dcp|--prefill-context-parallel-size|-pcp",
+    {.names = "--prefill-context-parallel-size|-pcp",
      .takes = Takes::integer,
-     .note = "context parallelism is not modelled"},
+     .note = "context parallelism of prompts is not modelled"},
     {.names = "--data-parallel-size-local|-dpl|--data-parallel-rank|-dpn|"
               "--data-parallel-start-rank|-dpr|--nnodes|-n|--node-rank|-r|--master-addr|"
               "--master-port|--data-parallel-address|-dpa|--data-parallel-rpc-port|-dpp",

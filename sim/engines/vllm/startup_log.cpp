@@ -82,6 +82,7 @@ constexpr std::array kSettings{
     Setting{.key = "kv_cache_dtype", .text = &StartupLog::kv_cache_dtype},
     Setting{.key = "tensor_parallel_size", .count = &StartupLog::tensor_parallel},
     Setting{.key = "pipeline_parallel_size", .count = &StartupLog::pipeline_parallel},
+    Setting{.key = "decode_context_parallel_size", .count = &StartupLog::context_parallel},
     Setting{.key = "max_seq_len", .count = &StartupLog::max_model_len},
     Setting{.key = "max_model_len", .count = &StartupLog::max_model_len},
     Setting{.key = "max_num_seqs", .count = &StartupLog::max_num_seqs},
@@ -105,8 +106,9 @@ std::string version_after(std::string_view text, std::string_view lead) {
   if (at == std::string_view::npos) return {};
   const std::string_view rest = text.substr(at + lead.size());
   const std::string_view version = rest.substr(0, rest.find_first_of(" )\t"));
-  return !version.empty() && version[0] >= '0' && version[0] <= '9' ? std::string(version)
-                                                                    : std::string{};
+  const bool is_release = !version.empty() && version[0] >= '0' && version[0] <= '9' &&
+                          !version.starts_with("0.0.0");  // a build without a tag
+  return is_release ? std::string(version) : std::string{};
 }
 
 }  // namespace

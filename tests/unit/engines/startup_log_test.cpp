@@ -32,7 +32,8 @@ const std::string kVllm019 =
     "(EngineCore pid=207) INFO 04-07 02:45:10 [core.py:107] Initializing a V1 LLM engine (v0.19.0) "
     "with config: model='meta-llama/Llama-3.1-8B-Instruct', speculative_config=None, "
     "tokenizer_revision=None, dtype=torch.bfloat16, max_seq_len=8192, tensor_parallel_size=1, "
-    "pipeline_parallel_size=1, quantization=None, quantization_config=None, "
+    "pipeline_parallel_size=1, decode_context_parallel_size=1, quantization=None, "
+    "quantization_config=None, "
     "kv_cache_dtype=auto, device_config=cuda\n"
     "(EngineCore pid=207) INFO 04-07 02:45:33 [gpu_model_runner.py:4752] Model loading took 14.99 "
     "GiB memory and 4.396368 seconds\n"
@@ -116,6 +117,7 @@ TEST_CASE("a vLLM 0.19 log gives every figure with its line") {
   CHECK(log.kv_cache_dtype->value == "auto");
   CHECK(log.tensor_parallel->value == 1);
   CHECK(log.pipeline_parallel->value == 1);
+  CHECK(log.context_parallel->value == 1);
   CHECK(log.max_model_len->value == 8192);
   CHECK(log.max_num_seqs->value == 1024);
   CHECK(log.max_num_batched_tokens->value == 8192);

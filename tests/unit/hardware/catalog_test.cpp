@@ -275,7 +275,8 @@ TEST_CASE("devices are found by the names that people use") {
       {"RTX 4060 Ti 8GB", "rtx4060ti-8"},
       {"RTX 4060 Ti 16GB", "rtx4060ti-16"},
       {"RTX 4090 24GB", "rtx4090"},
-      {"AMD Radeon RX 7900 XTX", "rx7900xtx"}};
+      {"AMD Radeon RX 7900 XTX", "rx7900xtx"},
+      {"AMD Instinct MI300X", "mi300x"}};
   for (const auto& [name, id] : names) {
     INFO(name);
     CHECK(catalog.device(name).id == id);

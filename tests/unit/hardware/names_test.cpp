@@ -29,10 +29,23 @@ TEST_CASE("engine versions compare by release") {
   CHECK(parse_engine_version("0.10.1.1+cu128") == EngineVersion{0, 10});
   CHECK(parse_engine_version("0.9") < parse_engine_version("0.10"));
   CHECK(to_string(EngineVersion{1, 2}) == "1.2");
-  for (const char* bad : {"", "0", "latest", "0.x", "0.1-dirty"}) {
+  for (const char* bad : {"", "0", "latest", "0.x", "0.1-dirty", "0.0.0+local"}) {
     INFO(bad);
     CHECK_THROWS_AS(parse_engine_version(bad), ConfigError);
   }
+}
+
+TEST_CASE("a candidate or development build has the rules of the patch before") {
+  CHECK(patch_of("0.20.1") == 1);
+  CHECK(patch_of("0.20.1+cu128") == 1);
+  CHECK(patch_of("0.5.12.post1") == 12);
+  for (const char* before : {"0.20.1rc1.dev16+g7a1eb8ac2", "0.20.1.dev0", "0.20.1rc2", "v0.20.1a1",
+                             "0.20.1-beta.2", "0.20.1.alpha"}) {
+    INFO(before);
+    CHECK(patch_of(before) == 0);
+  }
+  CHECK(patch_of("0.20.0rc1") == 0);
+  CHECK_FALSE(patch_of("0.20"));
 }
 
 }  // namespace headroom::names_test

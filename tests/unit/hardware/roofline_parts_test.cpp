@@ -130,6 +130,10 @@ TEST_CASE("MLA decode attention is a roofline of latent bytes and absorbed produ
   const double expected = std::sqrt(bytes * bytes + products * products);
   CHECK(term_ms("deepseek-v3", "h200-sxm", CostTerm::attention_decode, 1, options) ==
         Approx(expected).epsilon(1e-5));
+  // Four ranks of one context: a quarter of its bytes, with the queries of all four.
+  options.parallel.sharding.context = 4;
+  CHECK(term_ms("deepseek-v3", "h200-sxm", CostTerm::attention_decode, 1, options) ==
+        Approx(std::sqrt(bytes * bytes / 16 + products * products)).epsilon(1e-5));
 }
 
 TEST_CASE("fp8 weights halve the bytes and double the rate") {

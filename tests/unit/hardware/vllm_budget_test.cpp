@@ -51,6 +51,24 @@ TEST_CASE("60 GiB hold 30720 blocks of Llama-3.1-8B, one of them the null block"
   CHECK(budget.max_concurrency == 60.0);
 }
 
+TEST_CASE("ranks of one context hold so many times the tokens in as many blocks") {
+  // Latents are whole on each of eight ranks; four of them keep a quarter each.
+  VllmBudgetOptions options = sixty_gib();
+  BudgetInputs inputs = inputs_of("kimi-k2.5", "b200");
+  inputs.sharding.tensor = 8;
+  const MemoryBudget copies = vllm_budget(inputs, options);
+  REQUIRE_FALSE(copies.failure);
+  inputs.sharding.context = 4;
+  const MemoryBudget parts = vllm_budget(inputs, options);
+  CHECK(parts.total_blocks == copies.total_blocks);
+  CHECK(parts.kv_pool_bytes == copies.kv_pool_bytes);
+  CHECK(parts.layout.block_tokens == 4 * copies.layout.block_tokens);
+  CHECK(parts.kv_tokens == 4 * copies.kv_tokens);
+  // 8192 tokens are 512 blocks of 16, or 128 of 64.
+  CHECK(parts.max_concurrency == Approx(4 * copies.max_concurrency));
+  CHECK(parts.layout.sequence_blocks(8193, 2048) == 129);
+}
+
 TEST_CASE("the terms of a budget add up to the memory of the device") {
   const MemoryBudget budget = llama({});
   CHECK(budget.terms.sum() == catalog().device("h100-sxm").memory_reported_bytes);

@@ -111,14 +111,31 @@ TEST_CASE("flags become the engine's command", "[startups]") {
 
 TEST_CASE("releases are read from what the log or its reader says", "[startups]") {
   const auto release = [](const Json& rest) { return only_row(row_with(rest)).release; };
-  // A development build comes before the release it is named after.
-  CHECK(release({{"version", "0.20.1.dev0+g101584af0.d20260424"}}) == "0.20.0");
+  CHECK(release({{"version", "0.20.1.dev0+g101584af0.d20260424"}}) == "0.20.1.dev0");
+  CHECK(release({{"version", "0.20.1rc1.dev16+g7a1eb8ac2"}}) == "0.20.1rc1.dev16");
+  CHECK(release({{"version", "0.0.0+local"}, {"version_inferred", "0.20 (main of April 2026)"}}) ==
+        "0.20");
   CHECK(release({{"version", "0.20.1"}}) == "0.20.1");
   CHECK(release({{"version", "b9010 (d05fe1d7d)"}}) == "0.9010");
   CHECK(release({{"version", "0.1.dev1+ga919d635d"},
                  {"version_inferred", "source build after 0.20.1, log of 2026-06-08"}}) ==
         "0.20.1");
   CHECK(release({{"version", nullptr}, {"version_inferred", "June 2026"}}).empty());
+}
+
+TEST_CASE("a row's device is the catalog's, by its names, or what stands for several",
+          "[startups]") {
+  const auto board_of = [](const char* device) {
+    const Json row = row_with({{"device", device}, {"flags", {{"max_model_len", 1024}}}});
+    return start_scenario(only_row(row), Catalog::embedded()).scenario.device.name;
+  };
+  CHECK(board_of("AMD Instinct MI355X") == "mi355x");
+  CHECK(board_of("NVIDIA L40S or A40 (not named)") == "l40s");
+  CHECK(board_of("Tesla T4, 15109 MiB") == "t4");
+  CHECK(board_of("NVIDIA A100 (40 GB)") == "a100-40");      // three are called A100
+  CHECK(board_of("NVIDIA A100 80GB (SXM4)") == "a100-80");  // and two by this name
+  const Json slice = row_with({{"device", "NVIDIA H100 PCIe (MIG 3g.40gb)"}});
+  CHECK(start_scenario(only_row(slice), Catalog::embedded()).why == "device unknown");
 }
 
 TEST_CASE("the type of a GGUF file is read where its name says none", "[startups]") {

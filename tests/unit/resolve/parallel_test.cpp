@@ -104,6 +104,34 @@ TEST_CASE("a prompt fills one micro-batch after another") {
   CHECK(ttft_ms(8192) < 2 * one);
 }
 
+TEST_CASE("ranks share a context where each has a copy of the keys to give up") {
+  const auto on = [](const char* model, const char* context, const char* version = "0.19") {
+    return Settings{std::string("model=") + model, "device=h200-sxm",
+                    "engine.tensor_parallel_size=8",
+                    std::string("engine.decode_context_parallel_size=") + context,
+                    std::string("engine.version=") + version};
+  };
+  const auto wrong = test::value_at("/engine/decode_context_parallel_size");
+  CHECK(refused(on("deepseek-v3", "3")) == wrong);   // no divisor
+  CHECK(refused(on("llama-3.1-8b", "2")) == wrong);  // eight key heads on eight ranks
+  CHECK(refused(on("gpt-oss-20b", "2")) == wrong);   // windows
+  CHECK(refused(on("deepseek-v3", "2", "0.9")) == wrong);
+  CHECK(resolved(on("deepseek-v3", "8")).sharding.context == 8);
+  CHECK(resolved(on("qwen3-235b-a22b", "2")).sharding.context == 2);  // four key heads
+}
+
+TEST_CASE("ranks of one context read a part of it each, which is not all that it costs") {
+  const Settings copies = {"model=deepseek-v2-lite", "engine.tensor_parallel_size=4",
+                           "cost.level=calibrated"};
+  const Settings parts = with(copies, "engine.decode_context_parallel_size=4");
+  const std::vector<std::string> warnings = parallel_warnings(resolved(parts));
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings.front(), Catch::Matchers::Contains("not priced"));
+  CHECK(parallel_warnings(resolved(copies)).empty());
+  CHECK(refused(with({parts[0], parts[1], parts[3]}, "cost.level=kernels")) ==
+        test::unsupported_at("/engine/decode_context_parallel_size"));
+}
+
 TEST_CASE("data ranks have a pool each, and a request fits into one of them") {
   const RunResult result = demo(kExperts);
   const RunResult one = demo({"model=qwen3-30b-a3b", "workload.num_requests=1"});
