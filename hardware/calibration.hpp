@@ -44,7 +44,7 @@ struct Calibration {
   // Chosen by decodes alone: steps with prompts are priced by measured kernels, where there are any
   // for the model and the replica is one device.
   bool prompts_by_kernels = false;
-  std::string weights;      // dtype that most of them had, or kAnyWeights; empty: 16 bits
+  std::string weights;  // dtype that most of them had, or kAnyWeights; empty: 16 bits
   EngineMode mode = EngineMode::async;
   Products products = Products::as_stored;  // that compute_share is a share of
   double bandwidth_bytes_per_s = 0;         // fitted with; 0: generic

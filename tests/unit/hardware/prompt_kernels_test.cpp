@@ -13,10 +13,8 @@ namespace headroom::prompt_kernels_test {
 namespace {
 
 std::unique_ptr<StepCost> affine(Ticks step, Ticks token, Ticks row) {
-  return std::make_unique<AffineCost>(AffineCoefficients{.per_step = step,
-                                                         .per_prefill_token = token,
-                                                         .per_decode_row = row,
-                                                         .capture_sizes = {}});
+  return std::make_unique<AffineCost>(AffineCoefficients{
+      .per_step = step, .per_prefill_token = token, .per_decode_row = row, .capture_sizes = {}});
 }
 
 StepPrice price(const StepCost& cost, std::int64_t decodes, TokenCount prompt) {
