@@ -78,7 +78,9 @@ DeployedGroup group_of_scenario(const Scenario& scenario, const Catalog& catalog
   const Resolved resolved = resolve_system(scenario, catalog);
   DeployedGroup group;
   group.engine = resolved.engine;
-  group.model = resolved.model.hf_repo.empty() ? scenario.model : resolved.model.hf_repo;
+  // A file of settings is no checkpoint; it may name the one that it is of.
+  const bool names_its_own = scenario.model.ends_with(".json") && !resolved.model.hf_repo.empty();
+  group.model = names_its_own ? resolved.model.hf_repo : launched_model(scenario.model, catalog);
   write_command(scenario, resolved, group);
   const EngineSection& engine = resolved.scenario.engine;
   group.gpus = resolved.sharding.devices();
