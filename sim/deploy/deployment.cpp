@@ -15,7 +15,7 @@
 namespace headroom {
 namespace {
 
-// Weights are downloaded before a first start, and machines differ.
+// Of the simulated start, because machines differ.
 constexpr double kStartMargin = 3;
 
 // Letters, digits and dashes, a letter first: the name of a Service.
@@ -145,9 +145,12 @@ std::string gibibytes(double gib) {
   return whole % 1024 == 0 ? fmt::format("{}Gi", whole / 1024) : fmt::format("{}Mi", whole);
 }
 
-std::int64_t start_failures(double start_s, std::int64_t period_s) {
+std::int64_t start_failures(const DeployedGroup& group, std::int64_t period_s) {
   constexpr std::int64_t kFewest = 6;
-  const double periods = std::ceil(kStartMargin * start_s / static_cast<double>(period_s));
+  constexpr double kGbPerGib = 1.073741824;
+  const double download_s = group.checkpoint_gib * kGbPerGib / kDownloadGbPerS;
+  const double periods =
+      std::ceil((kStartMargin * group.start_s + download_s) / static_cast<double>(period_s));
   return std::max(kFewest, static_cast<std::int64_t>(periods));
 }
 

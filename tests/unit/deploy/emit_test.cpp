@@ -58,11 +58,12 @@ TEST_CASE("containers are written for devices of NVIDIA alone") {
 }
 
 TEST_CASE("a start-up probe waits for the simulated start") {
-  // 15 s for the process and 16.06 GB of weights at 2 GB/s: 23.0 s; three times that, every 10 s.
+  // 15 s for the process and 16.06 GB of weights at 2 GB/s: 23.0 s; three times that, and 160.6 s
+  // to download them at 0.1 GB/s, every 10 s.
   const std::string text = emit("kubernetes", "demo").files.front().text;
   const std::size_t at = text.find("startupProbe:");
   REQUIRE(at != std::string::npos);
-  CHECK(text.find("failureThreshold: 7", at) < text.find("readinessProbe:", at));
+  CHECK(text.find("failureThreshold: 23", at) < text.find("readinessProbe:", at));
 }
 
 TEST_CASE("texts that YAML would read as something else are in quotes") {
