@@ -173,8 +173,8 @@ std::string sweep_sentence(const SweepShown& shown, const StudyPoints& points) {
   add(fates.not_started, "does not start", "do not start");
   add(fates.overloaded, "is overloaded", "are overloaded");
   add(fates.unserved, "rejects or loses requests", "reject or lose requests");
-  add(fates.full, "fills its KV pool", "fill their KV pools");
   text += wait_text(shown);
+  add(fates.full, "fills its KV pool", "fill their KV pools");
   return wrapped("", text, 0, kStudyTextWidth) + "\n";
 }
 
