@@ -126,10 +126,9 @@ Json modelservice_section(const DeployedGroup& group, bool behind_proxy) {
   Json container = container_of(group, flags, port);
   container["modelCommand"] = "custom";
   container["mountModelVolume"] = true;
-  container["extraConfig"] = {
-      {"startupProbe", http_probe(group, port, start_failures(group.start_s, 10))},
-      {"readinessProbe", http_probe(group, port, 3)},
-      {"livenessProbe", http_probe(group, port, 6)}};
+  container["extraConfig"] = {{"startupProbe", http_probe(group, port, start_failures(group, 10))},
+                              {"readinessProbe", http_probe(group, port, 3)},
+                              {"livenessProbe", http_probe(group, port, 6)}};
   const double shared = group.shared_memory_gib.value_or(2);
   container["volumeMounts"] = Json::array({{{"name", "shm"}, {"mountPath", "/dev/shm"}}});
   Json section = {{"create", true},
@@ -180,7 +179,7 @@ std::vector<const DeployedGroup*> pair_of_roles(const Deployment& deployment) {
 
 DeploymentFiles stack_files(const Deployment& deployment) {
   Json models = Json::array();
-  double start_s = 0;
+  std::int64_t failures = 0;
   for (const DeployedGroup& group : deployment.groups) {
     if (group.facts().chart_section.empty()) {
       refuse_form(
@@ -188,12 +187,12 @@ DeploymentFiles stack_files(const Deployment& deployment) {
           fmt::format("the production stack does not start {}", group.engine->launch->title));
     }
     models.push_back(stack_model(group));
-    start_s = std::max(start_s, group.start_s);
+    failures = std::max(failures, start_failures(group, 10));
   }
   const DeployedGroup& first = deployment.groups.front();
   Json values = {{"servingEngineSpec",
                   {{"containerPort", kEnginePort},
-                   {"startupProbe", http_probe(first, kEnginePort, start_failures(start_s, 10))},
+                   {"startupProbe", http_probe(first, kEnginePort, failures)},
                    {"modelSpec", std::move(models)}}}};
   const std::string_view routing = stack_routing(deployment.router);
   if (!routing.empty()) values["routerSpec"] = {{"routingLogic", routing}};

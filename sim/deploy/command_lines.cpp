@@ -61,7 +61,7 @@ std::string unit_of(const Deployment& deployment, const DeployedGroup& group,
     text += fmt::format("MemoryMax={:.0f}M\n", *group.memory_limit_gib * 1024);
   }
   // The unit has started when the server answers.
-  const std::int64_t failures = start_failures(group.start_s, 10);
+  const std::int64_t failures = start_failures(group, 10);
   text += fmt::format(
       "ExecStartPost=/usr/bin/env curl --silent --fail --output /dev/null --retry {} "
       "--retry-delay 10 --retry-all-errors http://127.0.0.1:{}{}\n",

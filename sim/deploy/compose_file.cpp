@@ -36,7 +36,7 @@ Json health_of(const DeployedGroup& group) {
   return {{"test", Json::array({"CMD", "python3", "-c", code})},
           {"interval", "10s"},
           {"retries", 6},
-          {"start_period", fmt::format("{}s", 10 * start_failures(group.start_s, 10))}};
+          {"start_period", fmt::format("{}s", 10 * start_failures(group, 10))}};
 }
 
 // What the replicas of a group have in common.

@@ -15,7 +15,7 @@
 namespace headroom {
 namespace {
 
-// Weights are downloaded before a first start, and machines differ.
+// Of the simulated start, because machines differ.
 constexpr double kStartMargin = 3;
 
 // Letters, digits and dashes, a letter first: the name of a Service.
@@ -78,7 +78,9 @@ DeployedGroup group_of_scenario(const Scenario& scenario, const Catalog& catalog
   const Resolved resolved = resolve_system(scenario, catalog);
   DeployedGroup group;
   group.engine = resolved.engine;
-  group.model = resolved.model.hf_repo.empty() ? scenario.model : resolved.model.hf_repo;
+  // A file of settings is no checkpoint; it may name the one that it is of.
+  const bool names_its_own = scenario.model.ends_with(".json") && !resolved.model.hf_repo.empty();
+  group.model = names_its_own ? resolved.model.hf_repo : launched_model(scenario.model, catalog);
   write_command(scenario, resolved, group);
   const EngineSection& engine = resolved.scenario.engine;
   group.gpus = resolved.sharding.devices();
@@ -143,9 +145,12 @@ std::string gibibytes(double gib) {
   return whole % 1024 == 0 ? fmt::format("{}Gi", whole / 1024) : fmt::format("{}Mi", whole);
 }
 
-std::int64_t start_failures(double start_s, std::int64_t period_s) {
+std::int64_t start_failures(const DeployedGroup& group, std::int64_t period_s) {
   constexpr std::int64_t kFewest = 6;
-  const double periods = std::ceil(kStartMargin * start_s / static_cast<double>(period_s));
+  constexpr double kGbPerGib = 1.073741824;
+  const double download_s = group.checkpoint_gib * kGbPerGib / kDownloadGbPerS;
+  const double periods =
+      std::ceil((kStartMargin * group.start_s + download_s) / static_cast<double>(period_s));
   return std::max(kFewest, static_cast<std::int64_t>(periods));
 }
 

@@ -59,8 +59,11 @@ struct Deployment {
 
 // "1.5Gi", whole where it is whole.
 [[nodiscard]] std::string gibibytes(double gib);
-// How often a probe may fail each `period_s` before a start counts as failed.
-[[nodiscard]] std::int64_t start_failures(double start_s, std::int64_t period_s);
+// How fast a first start is taken to download the weights: a line of 1 Gbit/s, less its overhead.
+inline constexpr double kDownloadGbPerS = 0.1;
+// How often a probe may fail each `period_s` before a start, with a download of the weights, counts
+// as failed.
+[[nodiscard]] std::int64_t start_failures(const DeployedGroup& group, std::int64_t period_s);
 // The flags with the address that the server listens at.
 [[nodiscard]] std::vector<std::string> listening_flags(const DeployedGroup& group,
                                                        const std::string& host, std::int64_t port);

@@ -53,7 +53,7 @@ Json pod_of(const DeployedGroup& group) {
   }
   Json container = container_of(group, flags, kEnginePort);
   container["env"].push_back({{"name", "HF_HOME"}, {"value", kCacheFolder}});
-  container["startupProbe"] = probe(group, 10, start_failures(group.start_s, 10));
+  container["startupProbe"] = probe(group, 10, start_failures(group, 10));
   container["readinessProbe"] = probe(group, 5, 3);
   container["livenessProbe"] = probe(group, 10, 6);
   container["volumeMounts"] = Json::array({{{"name", "shm"}, {"mountPath", "/dev/shm"}},
@@ -183,7 +183,14 @@ DeploymentFiles kubernetes_files(const Deployment& deployment) {
     const Json all = {{kPartOf, deployment.name}};
     objects.push_back(service_of(deployment.name, all, all));
   }
-  std::string text = comment_text(deployment.head);
+  std::vector<std::string> head = deployment.head;
+  head.push_back(fmt::format("The start-up probe allows for downloading the weights at {:g} MB/s.",
+                             1000 * kDownloadGbPerS));
+  head.push_back(
+      fmt::format("Each pod downloads them anew: for {}, a PersistentVolumeClaim in place "
+                  "of the emptyDir keeps them.",
+                  kCacheFolder));
+  std::string text = comment_text(head);
   for (const Json& object : objects) text += "---\n" + yaml_text(object);
   return {{"kubernetes.yaml", std::move(text)}};
 }

@@ -154,7 +154,7 @@ void set_container(Draft& draft, const ContainerLimits& limits) {
   } else {
     // 64 MiB: Docker's DefaultShmSize (moby/daemon/config).
     draft.set("/environment/shm_size_gib", gib(64.0 * 1024 * 1024));
-    draft.note("neither shm size nor ipc host is set: Docker gives 64 MiB of shared memory");
+    draft.note(limits.unset_note);
   }
   if (!limits.memory.empty()) {
     draft.set("/environment/memory_limit_gib", gib_of(draft, "memory limit", limits.memory));

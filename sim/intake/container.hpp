@@ -32,6 +32,10 @@ struct ContainerLimits {
   std::string shm_size;
   std::string memory;
   std::string ipc;
+  // Said where nothing sets shared memory.
+  std::string unset_note =
+      "neither shm size nor ipc host is set: Docker gives 64 MiB of shared "
+      "memory";
 };
 void set_container(Draft& draft, const ContainerLimits& limits);
 

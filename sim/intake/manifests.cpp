@@ -142,12 +142,21 @@ class ManifestReader {
   }
 
   void read_scaled_object(const Json& object) {
-    if (text_of(object, "kind") != "ScaledObject") return;
+    const std::string kind = text_of(object, "kind");
+    const bool is_of_cluster = kind == "HorizontalPodAutoscaler";
+    if (!is_of_cluster && kind != "ScaledObject") return;
     const std::string target = text_of(object, {"spec", "scaleTargetRef", "name"});
     const auto found =
         std::ranges::find_if(parts_, [&](const NamedPart& part) { return part.is_called(target); });
     if (found == parts_.end()) return;
     FromResult& engine = found->part.engine;
+    if (is_of_cluster) {
+      engine.notes.push_back(fmt::format(
+          "the HorizontalPodAutoscaler {} is left out: the number of replicas stays as it is; "
+          "fleet.autoscaling simulates one",
+          text_of(object, {"metadata", "name"})));
+      return;
+    }
     found->part.scaling =
         read_scaling_trigger(engine_named(engine.engine), member_of(object, "spec"), engine.notes);
   }

@@ -96,7 +96,9 @@ FromResult read_container(const Json& pod, const Json& container, const PodQuery
   const std::string memory = text_of(container, {"resources", "limits", "memory"});
   set_container(draft, {.shm_size = shared_memory(pod, container),
                         .memory = memory.empty() ? "" : docker_size(memory),
-                        .ipc = text_of(pod, "hostIPC") == "true" ? "host" : ""});
+                        .ipc = text_of(pod, "hostIPC") == "true" ? "host" : "",
+                        .unset_note = "no volume is mounted at /dev/shm, which leaves 64 MiB of "
+                                      "shared memory: an emptyDir of medium Memory gives more"});
   if (query.configs != nullptr) add_config_files(draft, pod, container, *query.configs);
   read_container_launch(draft, text_of(container, "image"),
                         words_of(container, "command", query.shown_as),

@@ -142,6 +142,13 @@ std::string dotted_path(std::string_view pointer) {
 
 }  // namespace
 
+std::string launched_model(const std::string& given, const Catalog& catalog) {
+  const bool is_id = catalog.has_model(given) && given.find('/') == std::string::npos;
+  if (!is_id) return given;
+  const std::string repository = catalog.model(given).hf_repo;
+  return repository.empty() ? given : repository;
+}
+
 ServeCommand serve_command(const Json& engine, const std::string& model) {
   ServeCommand command;
   const Engine* profile = find_engine(engine.value("name", std::string()));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "hardware/catalog.hpp"
 #include "sim/scenario/json_document.hpp"
 #include "sim/scenario/scenario.hpp"
 
@@ -22,6 +23,10 @@ struct ServeCommand {
 
 // `engine`: the section of a scenario. `model`: as the launcher finds it, a Hugging Face name.
 [[nodiscard]] ServeCommand serve_command(const Json& engine, const std::string& model);
+
+// What a launcher is given for a scenario's model: the checkpoint that the user named, which may be
+// another one than the catalog's of the same shape; of a catalog id, its repository.
+[[nodiscard]] std::string launched_model(const std::string& given, const Catalog& catalog);
 
 // The section with what the user gave, and the release that is modelled.
 [[nodiscard]] Json engine_section(const Scenario& scenario);

@@ -95,9 +95,12 @@ Json chosen_scenario(const FleetPlanFile& plan, const FleetPlanResult& result,
   return scenario;
 }
 
-// Written over on a terminal; elsewhere nothing.
+// Written over on a terminal; elsewhere a line each.
 void show_progress(std::size_t done, std::size_t all) {
-  if (::isatty(STDERR_FILENO) != 1) return;
+  if (::isatty(STDERR_FILENO) != 1) {
+    fmt::print(stderr, "{} of {} candidates sized\n", done, all);
+    return;
+  }
   fmt::print(stderr, "\r{} of {} candidates sized\033[K{}", done, all,
              done == all ? "\r\033[K" : "");
   std::fflush(stderr);

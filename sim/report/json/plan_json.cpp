@@ -98,12 +98,6 @@ void add_sizes(const FleetPlanFile& plan, const PlannedFleet& fleet, Json& json)
   if (fleet.slower) json["slower_steps"] = resize_json(*fleet.slower);
 }
 
-std::string model_name(const std::string& model, const Catalog& catalog) {
-  if (!catalog.has_model(model)) return model;  // a path
-  const std::string repo = catalog.model(model).hf_repo;
-  return repo.empty() ? model : repo;
-}
-
 Json fleet_entry(const FleetPlanFile& plan, const PlannedFleet& fleet, const Catalog& catalog) {
   const PlanCandidate& candidate = fleet.candidate;
   const PlanInstance& instance = plan.instances[candidate.instance];
@@ -124,7 +118,7 @@ Json fleet_entry(const FleetPlanFile& plan, const PlannedFleet& fleet, const Cat
   if (fleet.replicas == 0) return json;
   add_sizes(plan, fleet, json);
   const ServeCommand command =
-      serve_command(section, model_name(plan.models[candidate.model].model, catalog));
+      serve_command(section, launched_model(plan.models[candidate.model].model, catalog));
   json["command"] = command.text;
   json["not_a_flag"] = command.not_a_flag;
   return json;

@@ -132,9 +132,8 @@ std::string chosen_text(const FleetPlanFile& plan, const FleetPlanResult& result
       visible_text(plan.instances[candidate.instance].name), fleet.dollars_per_hour,
       fleet.rolling_restart_s / 60);
   const std::string& model = plan.models[candidate.model].model;
-  const std::string repo = catalog.has_model(model) ? catalog.model(model).hf_repo : "";
   const ServeCommand command =
-      serve_command(case_json(plan, candidate, {})["engine"], repo.empty() ? model : repo);
+      serve_command(case_json(plan, candidate, {})["engine"], launched_model(model, catalog));
   if (!command.text.empty()) text += fmt::format("start       {}\n", command.text);
   return text;
 }

@@ -32,6 +32,8 @@ constexpr std::array kColumns{
 
 using Runs = std::span<const StoredRun>;
 
+constexpr double kFullShare = 0.995;  // blocks that no request fits into may stay free
+
 // Mean over the runs that have the metric; "-" when none has.
 std::string cell(Runs runs, const Column& column) {
   double sum = 0;
@@ -101,16 +103,52 @@ std::string wait_text(const SweepShown& shown) {
                      latency_text(most));
 }
 
+double metric_of(const StoredRun& run, std::string_view name) {
+  for (const auto& [metric, value] : run.metrics) {
+    if (metric == name) return value;
+  }
+  return 0;
+}
+
+// Points, by what went wrong with one of their runs; each counts once.
+struct PointFates {
+  std::set<std::int64_t> all;
+  std::set<std::int64_t> failed;
+  std::set<std::int64_t> not_started;
+  std::set<std::int64_t> overloaded;
+  std::set<std::int64_t> unserved;  // requests were rejected or lost
+  std::set<std::int64_t> full;      // their pool was full, which is nothing wrong
+
+  std::size_t kept_up() const {
+    return all.size() - failed.size() - not_started.size() - overloaded.size() - unserved.size();
+  }
+};
+
+PointFates fates_of(Runs runs) {
+  PointFates fates;
+  const auto worst = [&](const StoredRun& run) -> std::set<std::int64_t>* {
+    if (!run.done) return &fates.failed;
+    if (!run.stationary) return &fates.not_started;
+    if (!*run.stationary) return &fates.overloaded;
+    const double unserved = metric_of(run, "rejected") + metric_of(run, "lost_to_oom");
+    return unserved > 0 || !run.ooms.empty() ? &fates.unserved : nullptr;
+  };
+  for (const StoredRun& run : runs) {
+    fates.all.insert(run.point);
+    if (std::set<std::int64_t>* fate = worst(run)) fate->insert(run.point);
+    if (metric_of(run, "max_kv_used_share") >= kFullShare) fates.full.insert(run.point);
+  }
+  std::set<std::int64_t> counted;
+  for (auto* fate : {&fates.failed, &fates.not_started, &fates.overloaded, &fates.unserved}) {
+    std::erase_if(*fate, [&](std::int64_t point) { return !counted.insert(point).second; });
+  }
+  return fates;
+}
+
 // "17 of 25 points keep up; 8 are overloaded, the first at workload.arrivals.request_rate 22.0".
 std::string sweep_sentence(const SweepShown& shown, const StudyPoints& points) {
-  std::set<std::int64_t> all;
-  std::set<std::int64_t> overloaded;
-  std::set<std::int64_t> not_started;
-  for (const StoredRun& run : shown.runs) {
-    all.insert(run.point);
-    if (run.done && !run.stationary) not_started.insert(run.point);
-    if (run.stationary && !*run.stationary) overloaded.insert(run.point);
-  }
+  const PointFates fates = fates_of(shown.runs);
+  const std::set<std::int64_t>& all = fates.all;
   if (all.empty()) return "";
   const bool is_part = std::ssize(all) < shown.counts.points;
   const auto at = [&](std::int64_t point) {
@@ -123,15 +161,20 @@ std::string sweep_sentence(const SweepShown& shown, const StudyPoints& points) {
     return text;
   };
   std::string text = fmt::format("{} of {}{} points keep up with their traffic",
-                                 all.size() - overloaded.size() - not_started.size(),
+                                 fates.kept_up() == 0 ? "none" : fmt::to_string(fates.kept_up()),
                                  is_part ? "the first " : "", all.size());
-  const auto add = [&](const std::set<std::int64_t>& found, std::string_view what) {
+  const auto add = [&](const std::set<std::int64_t>& found, std::string_view one,
+                       std::string_view many) {
     if (found.empty()) return;
-    text += fmt::format("; {} {}, the first with {}", found.size(), what, at(*found.begin()));
+    text += fmt::format("; {} {}, the first with {}", found.size(), found.size() == 1 ? one : many,
+                        at(*found.begin()));
   };
-  add(overloaded, overloaded.size() == 1 ? "is overloaded" : "are overloaded");
-  add(not_started, not_started.size() == 1 ? "does not start" : "do not start");
+  add(fates.failed, "failed", "failed");
+  add(fates.not_started, "does not start", "do not start");
+  add(fates.overloaded, "is overloaded", "are overloaded");
+  add(fates.unserved, "rejects or loses requests", "reject or lose requests");
   text += wait_text(shown);
+  add(fates.full, "fills its KV pool", "fill their KV pools");
   return wrapped("", text, 0, kStudyTextWidth) + "\n";
 }
 

@@ -57,8 +57,10 @@ class Candidates {
     });
     if (known) return;
     std::string cost_text = filled(text, shown_setting(value), shown_setting(from));
-    if (text == fixes::kDevices) {  // of all stages and data ranks
-      const std::int64_t times = system_.sharding.devices() / system_.sharding.tensor;
+    if (text == fixes::kDevices) {  // of all stages, data ranks and replicas
+      const FleetSection& fleet = system_.scenario.fleet;
+      const std::int64_t replicas = fleet.groups.empty() ? fleet.replicas.value_or(1) : 1;
+      const std::int64_t times = replicas * system_.sharding.devices() / system_.sharding.tensor;
       cost_text = filled(text, fmt::to_string(times * value.get<std::int64_t>()),
                          fmt::to_string(times * from.get<std::int64_t>()));
     }

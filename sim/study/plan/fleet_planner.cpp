@@ -260,7 +260,15 @@ std::int64_t spare_replicas(const FleetPlanFile& plan) {
 Json chosen_scenario(const FleetPlanFile& plan, const FleetPlanResult& result) {
   if (!result.chosen) return nullptr;
   const PlannedFleet& fleet = result.fleets[*result.chosen];
-  return case_json(plan, fleet.candidate, {.scale = plan.scale, .replicas = fleet.replicas});
+  Json scenario =
+      case_json(plan, fleet.candidate, {.scale = plan.scale, .replicas = fleet.replicas});
+  for (const PlanTarget& target : plan.targets) {
+    if (std::ranges::find(latency_limits(), target.metric, &LatencyLimit::metric) !=
+        latency_limits().end()) {
+      scenario["slo"][target.metric] = target.limit_ms;
+    }
+  }
+  return scenario;
 }
 
 }  // namespace headroom

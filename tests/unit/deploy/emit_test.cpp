@@ -6,6 +6,7 @@
 #include "hardware/catalog.hpp"
 #include "sim/deploy/emit.hpp"
 #include "sim/deploy/yaml_text.hpp"
+#include "sim/intake/serve_command.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/scenario/scenario_file.hpp"
 #include "sim/scenario/yaml.hpp"
@@ -22,6 +23,22 @@ EmittedDeployment emit(const char* form, const char* scenario) {
 TEST_CASE("a form that does not exist is refused with the nearest one") {
   CHECK_THROWS_WITH(emit("kubernets", "demo"), Catch::Contains("nearest: kubernetes"));
   CHECK_THROWS_WITH(emit("sglang-args", "demo"), Catch::Contains("use vllm-args"));
+}
+
+TEST_CASE("the checkpoint that the user named is deployed, not another one of its shape") {
+  for (const char* name :
+       {"Qwen/Qwen3-32B-AWQ", "RedHatAI/Meta-Llama-3.1-8B-Instruct-FP8",
+        "meta-llama/Llama-3.1-8B-Instruct", "mistralai/Mistral-Small-3.2-24B-Instruct-2506"}) {
+    Scenario scenario = load_scenario("demo", {});
+    scenario.model = name;
+    for (const char* form : {"vllm-args", "kubernetes", "compose"}) {
+      const EmittedDeployment emitted = emit_deployment(form, scenario, Catalog::embedded(), {});
+      std::vector<DeploymentText> files(emitted.files.begin(), emitted.files.end());
+      CHECK(scenario_from_emitted(form, files).scenario["model"] == name);
+    }
+  }
+  const Catalog catalog = Catalog::embedded();
+  CHECK(launched_model("llama-3.1-8b", catalog) == "meta-llama/Llama-3.1-8B");
 }
 
 TEST_CASE("an engine without a server command is refused") {
@@ -41,11 +58,12 @@ TEST_CASE("containers are written for devices of NVIDIA alone") {
 }
 
 TEST_CASE("a start-up probe waits for the simulated start") {
-  // 15 s for the process and 16.06 GB of weights at 2 GB/s: 23.0 s; three times that, every 10 s.
+  // 15 s for the process and 16.06 GB of weights at 2 GB/s: 23.0 s; three times that, and 160.6 s
+  // to download them at 0.1 GB/s, every 10 s.
   const std::string text = emit("kubernetes", "demo").files.front().text;
   const std::size_t at = text.find("startupProbe:");
   REQUIRE(at != std::string::npos);
-  CHECK(text.find("failureThreshold: 7", at) < text.find("readinessProbe:", at));
+  CHECK(text.find("failureThreshold: 23", at) < text.find("readinessProbe:", at));
 }
 
 TEST_CASE("texts that YAML would read as something else are in quotes") {

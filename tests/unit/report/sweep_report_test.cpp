@@ -1,7 +1,9 @@
 #include "sim/report/text/sweep_report.hpp"
 
-#include <catch2/catch.hpp>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
@@ -106,6 +108,37 @@ TEST_CASE("the first line says how long requests wait where the engine keeps up"
   INFO(text);
   CHECK(text.starts_with("2 of 3 points keep up"));
   CHECK(has(text.substr(0, text.find('\n')), "p99 TTFT is 100 ms to 2.30 s"));
+}
+
+TEST_CASE("a point that failed or turned requests away does not keep up") {
+  const auto sentence = [](const std::vector<StoredRun>& runs) {
+    std::vector<StoredParameter> parameters;
+    for (const StoredRun& run : runs) {
+      parameters.push_back({run.point, "engine.max_num_seqs", fmt::to_string(run.point)});
+    }
+    const std::string text =
+        sweep_text({parameters, runs, {}, {std::ssize(runs), std::ssize(runs), 0}}, "x.db");
+    std::string head = text.substr(0, text.find("point  "));
+    std::ranges::replace(head, '\n', ' ');
+    return head;
+  };
+  StoredRun failed = run_of(0, 0, 1);
+  failed.done = false;
+  failed.stationary.reset();
+  failed.metrics.clear();
+  StoredRun rejecting = run_of(1, 0, 10);
+  rejecting.metrics.emplace_back("rejected", 18);
+  StoredRun full = run_of(2, 0, 20);
+  full.metrics.emplace_back("max_kv_used_share", 1);
+  const std::string one = sentence({failed});
+  INFO(one);
+  CHECK(has(one, "none of 1 points keep up"));
+  CHECK(has(one, "1 failed, the first with max_num_seqs 0"));
+  const std::string all = sentence({failed, rejecting, full});
+  INFO(all);
+  CHECK(has(all, "1 of 3 points keep up"));
+  CHECK(has(all, "1 rejects or loses requests, the first with max_num_seqs 1"));
+  CHECK(has(all, "1 fills its KV pool, the first with max_num_seqs 2"));
 }
 
 TEST_CASE("a merge says what it has and what is missing") {

@@ -53,6 +53,8 @@ TEST_CASE("a fleet is as small as its targets allow") {
   const PlannedFleet& fleet = only_fleet(result);
   REQUIRE(fleet.fate == PlanFate::met);
   CHECK(fleet.replicas == fleet.needed);
+  CHECK(chosen_scenario(plan, result)["slo"] ==
+        Json({{"p99_ttft_ms", 600.0}, {"p99_tpot_ms", 60.0}}));
   CHECK(fleet.needed >= fleet.bounds.least_replicas);
   const Catalog catalog = Catalog::embedded();
   FleetSizer sizer(plan, fleet.candidate, result.traffic[0], catalog, nullptr);
