@@ -39,6 +39,12 @@ TEST_CASE("the checkpoint that the user named is deployed, not another one of it
   }
   const Catalog catalog = Catalog::embedded();
   CHECK(launched_model("llama-3.1-8b", catalog) == "meta-llama/Llama-3.1-8B");
+  Scenario tagged = load_scenario("demo", {});
+  tagged.model = "llama3.1:8b";  // no repository
+  const EmittedDeployment emitted = emit_deployment("compose", tagged, catalog, {});
+  const std::vector<DeploymentText> files(emitted.files.begin(), emitted.files.end());
+  const Json model = scenario_from_emitted("compose", files).scenario["model"];
+  CHECK(model.get<std::string>().find("meta-llama/") == 0);
 }
 
 TEST_CASE("an engine without a server command is refused") {
