@@ -234,7 +234,9 @@ std::string_view named_board(std::string_view device) {
 std::string find_board(const LoggedStart& start, const Catalog& catalog) {
   if (start.device.find("MIG ") != std::string::npos) return "";  // a part of a device
   try {
-    return catalog.device(named_board(start.device)).id;
+    const std::string_view board = named_board(start.device);
+    // Of several that are called so, what the row adds decides.
+    if (catalog.devices_also_called(board).empty()) return catalog.device(board).id;
   } catch (const ConfigError&) {
     // Below, and by what the log says of its memory.
   }
