@@ -21,6 +21,12 @@ SaidEngine said_engine(std::string_view text, std::string_view flag) {
   for (const Engine* engine : engines()) {
     const bool titled = engine->launch != nullptr && plain_letters(engine->launch->title) == plain;
     if (titled || plain_letters(engine->name) == plain) {
+      if (at + 1 == text.size()) {
+        throw ConfigError(Complaint{.kind = ErrorKind::missing,
+                                    .origin = std::string(flag),
+                                    .value = std::string(text),
+                                    .problem = "expected a release behind the @"});
+      }
       return {.name = std::string(engine->name),
               .version = std::string(at < text.size() ? text.substr(at + 1) : "")};
     }

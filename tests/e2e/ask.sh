@@ -288,7 +288,8 @@ expect_error '--rate: is given more than once' "$HEADROOM" ask small.json --rate
 expect_error '--rate' "$HEADROOM" ask small.json --rate 1 --users 2
 expect_error '--in' "$HEADROOM" ask small.json --in 1k,2k
 expect_error '--context many' "$HEADROOM" ask small.json --context many
-expect_error 'm4-pro-24, m4-pro-48, m4-pro-64' "$HEADROOM" ask --model llama-3.1-8b --device 'M4 Pro'
+expect_error 'm4-pro-24, m4-pro-48, m4-pro-64' \
+  "$HEADROOM" ask --model llama-3.1-8b --device 'M4 Pro'
 expect_error '--users 2.5: expected a whole number' "$HEADROOM" ask small.json --users 2.5
 expect_error '--rate five: expected a number' "$HEADROOM" ask small.json --rate five
 expect_error '--devices: value 0: expected at least 1' "$HEADROOM" ask --model llama-3.1-8b \

@@ -15,6 +15,7 @@ TEST_CASE("an engine is found by its name or title, however it is written") {
   CHECK(said_engine("tensorrt-llm@1.3", "--engine").version == "1.3");
   CHECK(said_engine("Ollama", "--engine").name == "ollama");
   CHECK(said_engine("static", "--engine").version.empty());
+  CHECK_THROWS_AS(said_engine("vllm@", "--engine"), ConfigError);
 }
 
 TEST_CASE("what is no engine is refused with all of them and the nearest") {
