@@ -95,7 +95,7 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
     const Calibration& row = catalog.calibration(cost.calibration);
     std::vector<ObservedErrors> rows = row.observed;
     rows.insert(rows.end(), row.observed_elsewhere.begin(), row.observed_elsewhere.end());
-    const ExpectedError known = observed(rows, resolved.model.id);
+    ExpectedError known = observed(rows, resolved.model.id);
     if (known.runs > 0) return known;
   }
   // Runs of the engine on other devices also stand in where too few tell of a fitted row.

@@ -225,9 +225,8 @@ void check_context_ranks(EngineResolver& r) {
   if (ranks == 1) return;
   const std::int64_t tensor = r.options.tensor_parallel_size;
   const ModelSpec& model = r.system.model;
-  const auto refuse = [&](std::string why) {
-    r.given.refuse_value("/engine/decode_context_parallel_size", fmt::to_string(ranks),
-                         std::move(why));
+  const auto refuse = [&](const std::string& why) {
+    r.given.refuse_value("/engine/decode_context_parallel_size", fmt::to_string(ranks), why);
   };
   if (r.system.version < kSharesContext) refuse("vLLM has it since 0.10.2: expected 1");
   if (tensor % ranks != 0) {
