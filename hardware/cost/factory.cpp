@@ -153,11 +153,13 @@ BetweenKernels between_kernels_on(const DeviceSpec& device, BetweenKernels betwe
 
 // A row of an architecture was fitted on other devices of it. This one attains another share of its
 // arithmetic than the one whose kernels it takes. (Its memory gives all that such a row asks for.)
-void take_attained_shares(const Catalog& catalog, const DeviceSpec& device, Calibration& row) {
+void take_attained_shares(const Catalog& catalog, const ModelSpec& model, const DeviceSpec& device,
+                          Calibration& row) {
   if (!row.device.empty() || !device.kernels_of) return;
   const DeviceSpec::KernelsOf& of = *device.kernels_of;
   if (!is_of(row, catalog.device(of.device), true)) return;
-  row.compute_share *= row.products == Products::half ? of.flops_16_bit : of.flops_8_bit;
+  const bool narrow = row.products != Products::half && is_quantised(main_dtype(model));
+  row.compute_share *= narrow ? of.flops_8_bit : of.flops_16_bit;
   row.prefill_compute_share *= of.flops_16_bit;
 }
 
@@ -293,7 +295,7 @@ CostChoice make_step_cost(const Catalog& catalog, const ModelSpec& model, const 
   DeviceSpec part = device;
   if (request.level != CostLevel::table) {
     check_fits(calibration, device);
-    take_attained_shares(catalog, device, calibration);
+    take_attained_shares(catalog, model, device, calibration);
     take_part(request.clock_share, request.bandwidth_share, part, calibration);
   }
   choice.weight_bytes_per_s = part.bandwidth_bytes_per_s * calibration.weight_bandwidth_share;

@@ -78,13 +78,9 @@ DeployedGroup group_of_scenario(const Scenario& scenario, const Catalog& catalog
   const Resolved resolved = resolve_system(scenario, catalog);
   DeployedGroup group;
   group.engine = resolved.engine;
-  // A file of settings is no checkpoint, but may name the one that it is of. A tag of Ollama's
-  // library ("llama3.1:8b") means nothing to another engine.
-  const std::string& given = scenario.model;
-  const bool is_tag = given.find(':') != std::string::npos && given.find('/') == std::string::npos;
-  const bool by_repository =
-      (is_tag || given.ends_with(".json")) && !resolved.model.hf_repo.empty();
-  group.model = by_repository ? resolved.model.hf_repo : launched_model(given, catalog);
+  // A file of settings is no checkpoint; it may name the one that it is of.
+  const bool names_its_own = scenario.model.ends_with(".json") && !resolved.model.hf_repo.empty();
+  group.model = names_its_own ? resolved.model.hf_repo : launched_model(scenario.model, catalog);
   write_command(scenario, resolved, group);
   const EngineSection& engine = resolved.scenario.engine;
   group.gpus = resolved.sharding.devices();

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "hardware/checkpoint_names.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/engines/launch.hpp"
 #include "sim/intake/flag_values.hpp"
@@ -143,9 +144,12 @@ std::string dotted_path(std::string_view pointer) {
 }  // namespace
 
 std::string launched_model(const std::string& given, const Catalog& catalog) {
-  const bool is_id = catalog.has_model(given) && given.find('/') == std::string::npos;
-  if (!is_id) return given;
-  const std::string repository = catalog.model(given).hf_repo;
+  if (given.find('/') != std::string::npos) return given;
+  // A tag of Ollama's library ("llama3.1:8b") means nothing to another engine.
+  const bool is_tag = given.find(':') != std::string::npos;
+  if (!is_tag && !catalog.has_model(given)) return given;
+  const std::optional<NamedCheckpoint> named = find_checkpoint(catalog, given);
+  const std::string repository = named ? catalog.model(named->model).hf_repo : "";
   return repository.empty() ? given : repository;
 }
 

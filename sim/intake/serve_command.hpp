@@ -25,7 +25,7 @@ struct ServeCommand {
 [[nodiscard]] ServeCommand serve_command(const Json& engine, const std::string& model);
 
 // What a launcher is given for a scenario's model: the checkpoint that the user named, which may be
-// another one than the catalog's of the same shape; of a catalog id, its repository.
+// another one than the catalog's of the same shape; of a catalog id or a tag, its repository.
 [[nodiscard]] std::string launched_model(const std::string& given, const Catalog& catalog);
 
 // The section with what the user gave, and the release that is modelled.

@@ -1,7 +1,9 @@
 // scenario_from_deployment and scenario_from_units: objects as people write them by hand.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
+#include <string_view>
 
 #include "hardware/catalog.hpp"
 #include "sim/intake/from.hpp"
@@ -55,6 +57,37 @@ spec:
   CHECK(read.scenario["environment"]["memory_limit_gib"] == 64);
   CHECK(read.scenario["fleet"] == Json{{"replicas", 3}});
   CHECK(read.unknown_flags.empty());
+}
+
+TEST_CASE("what a cluster scales, and shared memory that a pod lacks, is said") {
+  const std::string pod = R"(apiVersion: apps/v1
+kind: Deployment
+metadata: {name: chat}
+spec:
+  template:
+    spec:
+      containers:
+        - image: vllm/vllm-openai:v0.19.1
+          args: ["--model", "Qwen/Qwen3-8B", "--tensor-parallel-size", "2"]
+)";
+  const FromResult read = from_text(pod + R"(---
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: chat-scaler}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: chat}
+  minReplicas: 2
+  maxReplicas: 6
+)");
+  const auto says = [](const FromResult& result, std::string_view text) {
+    return std::ranges::any_of(result.notes, [text](const std::string& note) {
+      return note.find(text) != std::string::npos;
+    });
+  };
+  CHECK(says(read, "the HorizontalPodAutoscaler chat-scaler is left out"));
+  CHECK(says(read, "no volume is mounted at /dev/shm"));
+  CHECK_FALSE(says(read, "Docker"));
+  CHECK_FALSE(says(from_text(pod), "HorizontalPodAutoscaler"));
 }
 
 TEST_CASE("Deployments of unlike pods are groups of one fleet") {

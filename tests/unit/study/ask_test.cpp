@@ -258,6 +258,19 @@ TEST_CASE("to go without graphs is not offered as a gain", "[ask]") {
   CHECK_FALSE(offers_eager("rtx4090"));
 }
 
+TEST_CASE("the devices of a change are those of all replicas", "[ask]") {
+  ScenarioDocument document = document_of("l40s", R"(, "max_model_len": 8192)");
+  document.json.root["fleet"] = {{"replicas", 3}};
+  const RunResult result = run(with_settings(document, {}), catalog());
+  REQUIRE(result.started);
+  const std::vector<AskCandidate> candidates = ask_candidates(result, 1600, catalog());
+  const auto wider = std::ranges::find_if(candidates, [](const AskCandidate& candidate) {
+    return candidate.setting.path == "engine.tensor_parallel_size" && candidate.setting.value == 2;
+  });
+  REQUIRE(wider != candidates.end());
+  CHECK(wider->cost_text == "6 devices instead of 3");
+}
+
 TEST_CASE("what does not start is answered with what starts", "[ask]") {
   const AskAnswer answer =
       ask(query_of(document_of("rtx4090", R"(, "max_model_len": 131072)", 0.5), ""), catalog(), {});
