@@ -25,6 +25,19 @@ grep -qE '^headroom +up to [0-9.]+ requests/s; beyond that ' words.txt ||
 grep -qE '^users +up to [0-9,]+ at a time' words.txt || fail "no users: $(cat words.txt)"
 grep -qE '^context +' words.txt || fail "no context: $(cat words.txt)"
 
+# Several engines in several environments: a line each.
+answer 0 engines.txt --model qwen3-8b --device l40s --engine vllm,sglang \
+  --environment native,docker --rate 1 --in 500 --out 50
+grep -qE '^ *qwen3-8b +1 x l40s +vllm [0-9.]+ +native +HOLDS' engines.txt || fail "$(cat engines.txt)"
+grep -qE '^ *qwen3-8b +1 x l40s +sglang [0-9.]+ +docker +HOLDS' engines.txt ||
+  fail "$(cat engines.txt)"
+grep -qE ' sglang [0-9.]+: SGLang' engines.txt || fail "no note of one engine: $(cat engines.txt)"
+# What one of them alone answers is its line.
+answer 0 engine.txt --model qwen3-8b --device l40s --engine sglang --environment docker --rate 1 \
+  --in 500 --out 50
+most=$(sed -nE 's/^headroom +up to ([0-9.]+) requests.*/\1/p' engine.txt)
+grep -qE "sglang .* docker +HOLDS +$most requests/s" engines.txt || fail "$most: $(cat engines.txt)"
+
 # Too much, with what to change; one thread or two.
 answer 4 much.json --rate 300 --in 3000 --out 400 --slo p99_ttft=2s --device l40s --json -j 1 \
   -- vllm serve meta-llama/Llama-3.1-8B-Instruct

@@ -26,6 +26,7 @@
 #include "sim/app/shared_source.hpp"
 #include "sim/app/system_source.hpp"
 #include "sim/app/threads.hpp"
+#include "sim/kernel/nearest_name.hpp"
 #include "sim/memory/capacity_systems.hpp"
 #include "sim/report/files/replaced_file.hpp"
 #include "sim/report/json/ask_json.hpp"
@@ -39,6 +40,8 @@ namespace {
 
 struct AskArguments {
   SystemFlags system;
+  std::vector<std::string> engines;       // without a source: a,b,...
+  std::vector<std::string> environments;  // a,b,...
   std::optional<double> rate;
   std::optional<std::int64_t> users;
   std::string prompt;  // tokens
@@ -155,6 +158,13 @@ std::string named_device(const Json& root) {
   return device != root.end() && device->is_string() ? device->get<std::string>() : "";
 }
 
+// The parts of a list between commas; one empty part for no list.
+std::vector<std::string> parts_or_none(const std::vector<std::string>& list) {
+  std::vector<std::string> parts = split_list(list);
+  if (parts.empty()) parts.emplace_back();
+  return parts;
+}
+
 // Every model on every device.
 std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system, bool has_load,
                                  const Catalog& catalog) {
@@ -164,14 +174,9 @@ std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system,
   query.refusal = system.refusal;
   query.doubt = system.doubt;
   query.context = tokens_of("--context", a.context, 0);
-  std::vector<std::string> models = split_list(a.system.models);
-  std::vector<std::string> devices = split_list(a.system.devices);
-  if (models.empty()) models.emplace_back();
-  if (devices.empty()) devices.emplace_back();
-  query.with_changes = models.size() * devices.size() == 1;
   std::vector<AskQuery> queries;
-  for (const std::string& model : models) {
-    for (const std::string& device : devices) {
+  for (const std::string& model : parts_or_none(a.system.models)) {
+    for (const std::string& device : parts_or_none(a.system.devices)) {
       query.document = system.document;
       Json& root = query.document.json.root;
       if (!model.empty()) root["model"] = model;
@@ -281,11 +286,41 @@ struct Asked {
   std::size_t together = 1;  // so many queries in a row hold only if each of them does
 };
 
-Asked asked_system(const AskArguments& a, const Catalog& catalog) {
-  DescribedSystem system = described_system(a.system, "ask");
-  const bool has_load = set_traffic(a, system);
-  std::vector<AskQuery> queries = queries_of(a, system, has_load, catalog);
-  return {std::move(queries), {}, system.assumed, 1};
+// Every engine in every environment.
+Asked asked_systems(AskArguments a, const Catalog& catalog) {
+  const std::vector<std::string> set = a.system.set;
+  Asked asked;
+  for (const std::string& engine : parts_or_none(a.engines)) {
+    a.system.engine = engine;
+    for (const std::string& environment : parts_or_none(a.environments)) {
+      a.system.set = set;
+      if (!environment.empty()) {
+        a.system.set.insert(a.system.set.begin(), "environment.name=" + environment);
+      }
+      DescribedSystem system = described_system(a.system, "ask");
+      const bool has_load = set_traffic(a, system);
+      const std::vector<AskQuery> queries = queries_of(a, system, has_load, catalog);
+      asked.queries.insert(asked.queries.end(), queries.begin(), queries.end());
+      for (const std::string& note : system.assumed) {
+        if (std::ranges::count(asked.assumed, note) == 0) asked.assumed.push_back(note);
+      }
+    }
+  }
+  for (AskQuery& query : asked.queries) query.with_changes = asked.queries.size() == 1;
+  return asked;
+}
+
+// One place for all services of a file.
+void set_environment_of_services(AskArguments& a) {
+  const std::vector<std::string> environments = split_list(a.environments);
+  if (environments.empty()) return;
+  if (environments.size() > 1) {
+    throw ConfigError(Complaint{.kind = ErrorKind::conflict,
+                                .origin = "--environment",
+                                .value = comma_list(environments),
+                                .problem = "expected one, for all services of the file"});
+  }
+  a.system.set.insert(a.system.set.begin(), "environment.name=" + environments.front());
 }
 
 // The services of a compose file, or the one that is named, each beside those that start first.
@@ -294,8 +329,8 @@ Asked asked_services(AskArguments a, const Catalog& catalog) {
   std::vector<std::string> traffic;
   std::ranges::copy_if(a.system.set, std::back_inserter(traffic), is_traffic);
   std::erase_if(a.system.set, is_traffic);
-  std::vector<std::string> devices = split_list(a.system.devices);
-  if (devices.empty()) devices.emplace_back();
+  set_environment_of_services(a);
+  const std::vector<std::string> devices = parts_or_none(a.system.devices);
   const std::vector<std::string> set = std::exchange(a.system.set, traffic);
   a.system.devices.clear();
   Asked asked;
@@ -347,11 +382,10 @@ int ask_command(AskArguments& a) {
   std::ranges::transform(a.system.source, a.system.source.begin(), input_path);
   const Catalog catalog = load_catalog(a.catalog);
   check_source(a, catalog);
-  const bool by_names =
-      !a.system.models.empty() || !a.system.engine.empty() || a.system.device_count;
+  const bool by_names = !a.system.models.empty() || !a.engines.empty() || a.system.device_count;
   const bool several = !by_names && a.system.source.size() == 1 &&
                        starts_several(a.system.source.front(), a.system.service);
-  Asked asked = several ? asked_services(a, catalog) : asked_system(a, catalog);
+  Asked asked = several ? asked_services(a, catalog) : asked_systems(a, catalog);
   const std::vector<std::string> units = unit_notes(a.targets);
   asked.assumed.insert(asked.assumed.end(), units.begin(), units.end());
   const std::size_t notes = asked.assumed.size();
@@ -416,7 +450,12 @@ std::function<int()> add_ask(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_option("--devices", a->system.device_count,
                      "without a source: how many, for one replica");
-  command.add_option("--engine", a->system.engine, "without a source: engine or engine@version");
+  command.add_option("--engine", a->engines, "without a source: engine or engine@version: a,b,...")
+      ->allow_extra_args(false);
+  command
+      .add_option("--environment", a->environments,
+                  "native,docker,...: where it runs (`headroom list environments`)")
+      ->allow_extra_args(false);
   command.add_option("--service", a->system.service,
                      "for a compose file: the service to ask about (each)");
   with_short_numbers(command.add_option("--rate", a->rate, "requests per second"), "requests/s");

@@ -304,6 +304,9 @@ class AskTable {
     };
     has_formats_ = has_other([](const AskAnswer& one) { return weights_format(one); });
     has_models_ = has_other([this](const AskAnswer& one) { return shown_model(one, answers_); });
+    has_devices_ = has_other([](const AskAnswer& one) { return devices_of(one); });
+    has_engines_ = has_other(engine_text);
+    has_environments_ = has_other(environment_text);
     untargeted_ = std::ranges::none_of(answers_, &AskAnswer::has_targets);
   }
 
@@ -313,6 +316,8 @@ class AskTable {
     std::vector<std::vector<std::string>> rows{{"model", "devices", "verdict", "up to",
                                                 untargeted_ ? "at once" : "users", "binds",
                                                 "accuracy"}};
+    if (has_environments_) rows.front().insert(rows.front().begin() + 2, "environment");
+    if (has_engines_) rows.front().insert(rows.front().begin() + 2, "engine");
     if (has_formats_) rows.front().insert(rows.front().begin() + 1, "weights");
     if (!services_.empty()) rows.front().insert(rows.front().begin(), "service");
     for (std::size_t i = 0; i < answers_.size(); ++i) rows.push_back(row(i));
@@ -324,7 +329,8 @@ class AskTable {
     for (std::size_t i = 0; i < answers_.size(); ++i) {
       const std::string model =
           services_.empty() ? shown_model(answers_[i], answers_) : services_[i];
-      out += ask_line("", fmt::format("{} on {}: {}", model, devices(i), answers_[i].reason));
+      out += ask_line(
+          "", fmt::format("{} on {}{}: {}", model, devices(i), software(i), answers_[i].reason));
     }
     return out;
   }
@@ -347,11 +353,30 @@ class AskTable {
     return std::string(name_of(main_dtype(answer.run.resolved.model)));
   }
 
-  [[nodiscard]] std::string devices(std::size_t i) const {
-    const Resolved& r = answers_[i].run.resolved;
+  static std::string engine_text(const AskAnswer& answer) {
+    const Resolved& r = answer.run.resolved;
+    return fmt::format("{} {}", r.engine->name, r.scenario.engine.version.value_or(""));
+  }
+
+  static std::string environment_text(const AskAnswer& answer) {
+    return answer.run.resolved.environment.id;
+  }
+
+  // Where answers differ in it: ", vllm 0.19, docker".
+  [[nodiscard]] std::string software(std::size_t i) const {
+    std::string text;
+    if (has_engines_) text += ", " + engine_text(answers_[i]);
+    if (has_environments_) text += ", " + environment_text(answers_[i]);
+    return text;
+  }
+
+  static std::string devices_of(const AskAnswer& answer) {
+    const Resolved& r = answer.run.resolved;
     const std::int64_t count = r.sharding.devices();
     return count > 1 ? fmt::format("{} x {}", count, r.device.id) : r.device.id;
   }
+
+  [[nodiscard]] std::string devices(std::size_t i) const { return devices_of(answers_[i]); }
 
   [[nodiscard]] std::vector<std::string> row(std::size_t i) const {
     const AskAnswer& answer = answers_[i];
@@ -373,36 +398,58 @@ class AskTable {
         untargeted_ ? at_once : largest(answer.largest_users, LoadKind::users),
         most ? std::string(name_of(most->binds)) : "-",
         answer.run.expected_error.runs > 0 ? "measured" : "not measured"};
+    if (has_environments_) cells.insert(cells.begin() + 2, environment_text(answer));
+    if (has_engines_) cells.insert(cells.begin() + 2, engine_text(answer));
     if (has_formats_) cells.insert(cells.begin() + 1, weights_format(answer));
     if (!services_.empty()) cells.insert(cells.begin(), services_[i]);
     return cells;
   }
 
-  [[nodiscard]] std::string name(std::size_t i) const {
-    if (!services_.empty()) return services_[i];
-    return has_models_ ? fmt::format("{} on {}", shown_model(answers_[i], answers_), devices(i))
-                       : devices(i);
+  // What the table's rows differ in, and what row i has of it.
+  [[nodiscard]] std::vector<std::string> traits(std::size_t i) const {
+    if (!services_.empty()) return {services_[i], devices(i)};
+    std::vector<std::string> all;
+    if (has_models_) all.push_back(shown_model(answers_[i], answers_));
+    if (has_devices_) all.push_back(devices(i));
+    if (has_engines_) all.push_back(engine_text(answers_[i]));
+    if (has_environments_) all.push_back(environment_text(answers_[i]));
+    return all;
+  }
+
+  // The rows of a note: none for all of them, a trait that they alone have, or each by its traits.
+  [[nodiscard]] std::string names(const std::vector<std::size_t>& rows) const {
+    if (rows.size() == answers_.size()) return "";
+    for (const std::string& trait : traits(rows.front())) {
+      const auto has = [&](std::size_t i) { return std::ranges::count(traits(i), trait) > 0; };
+      std::size_t all = 0;
+      for (std::size_t i = 0; i < answers_.size(); ++i) all += has(i) ? 1 : 0;
+      if (all == rows.size() && std::ranges::all_of(rows, has)) return trait + ": ";
+    }
+    std::vector<std::string> each;
+    for (const std::size_t i : rows) {
+      each.push_back(services_.empty() ? fmt::format("{}", fmt::join(traits(i), " "))
+                                       : services_[i]);
+    }
+    return comma_list(each) + ": ";
   }
 
   [[nodiscard]] std::string folded(std::string_view label,
                                    const std::vector<std::vector<std::string>>& texts) const {
-    std::vector<std::pair<std::string, std::vector<std::string>>> found;
+    std::vector<std::pair<std::string, std::vector<std::size_t>>> found;
     for (std::size_t i = 0; i < texts.size(); ++i) {
       for (const std::string& text : texts[i]) {
         const auto known = std::ranges::find(
-            found, text, &std::pair<std::string, std::vector<std::string>>::first);
+            found, text, &std::pair<std::string, std::vector<std::size_t>>::first);
         if (known == found.end()) {
-          found.push_back({text, {name(i)}});
+          found.push_back({text, {i}});
         } else {
-          known->second.push_back(name(i));
+          known->second.push_back(i);
         }
       }
     }
     std::string out;
-    for (const auto& [text, names] : found) {
-      const bool is_of_all = names.size() == answers_.size();
-      out += ask_line(out.empty() ? label : "",
-                      is_of_all ? text : fmt::format("{}: {}", comma_list(names), text));
+    for (const auto& [text, rows] : found) {
+      out += ask_line(out.empty() ? label : "", names(rows) + text);
     }
     return out;
   }
@@ -411,6 +458,9 @@ class AskTable {
   std::span<const std::string> services_;
   bool has_formats_ = false;
   bool has_models_ = false;
+  bool has_devices_ = false;
+  bool has_engines_ = false;
+  bool has_environments_ = false;
   bool untargeted_ = false;
 };
 
