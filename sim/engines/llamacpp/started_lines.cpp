@@ -208,13 +208,43 @@ void take_context(double tokens, std::string_view line, std::string_view slots, 
   log.figure(Said::pool_tokens) = tokens;
 }
 
+// What the server was started with (envconfig/config.go); runners say later what came of it. Empty,
+// 0 and false leave the choice to the engine.
+void take_server_config(std::string_view line, StartedLog& log) {
+  struct Variable {
+    std::string_view name;
+    const char* option;
+  };
+  constexpr std::array kVariables{Variable{"OLLAMA_CONTEXT_LENGTH:", "num_ctx"},
+                                  Variable{"OLLAMA_NUM_PARALLEL:", "num_parallel"},
+                                  Variable{"OLLAMA_KV_CACHE_TYPE:", "kv_cache_type"},
+                                  Variable{"OLLAMA_FLASH_ATTENTION:", "flash_attention"}};
+  for (const Variable& variable : kVariables) {
+    const std::size_t at = line.find(variable.name);
+    if (at == std::string_view::npos) continue;
+    const std::string_view rest = line.substr(at + variable.name.size());
+    const std::string_view value = rest.substr(0, rest.find_first_of(" ]"));
+    if (value.empty() || value == "0" || value == "false") continue;
+    log.options[variable.option] = std::string(value);
+  }
+}
+
 void read_ollama_settings(std::string_view line, StartedLog& log) {
   take_board_of(line, log);
   take_model_of(line, log);
   take_options_of(line, {"num_ctx", "num_gpu", "kv_cache_type"}, log);
   const std::string_view release = between(line, "(version ", ")");
   if (!release.empty() && contains(line, "Listening on ")) log.options["version"] = release;
+  if (contains(line, "msg=\"server config\"")) take_server_config(line, log);
   std::array<double, 1> number{};
+  // The runner of llama.cpp says the context of all slots together, and then of each.
+  if (find_pattern(line, "n_seq_max = #", number)) {
+    log.options["num_parallel"] = std::to_string(to_count(number[0]));
+  }
+  if (find_pattern(line, "n_ctx_per_seq = #", number) ||
+      find_pattern(line, "n_ctx_seq = #", number)) {
+    log.options["num_ctx"] = std::to_string(to_count(number[0]));
+  }
   if (find_pattern(line, "--ctx-size #", number))
     take_context(number[0], line, "--parallel #", log);
   // The runner of Ollama's own engine: of all slots together.

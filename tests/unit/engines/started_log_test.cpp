@@ -138,6 +138,37 @@ TEST_CASE("Ollama's own lines count, and those of its runner", "[started_log]") 
   CHECK(*log.host_gib == Approx(0.5));
 }
 
+TEST_CASE("Ollama says what it was started with, and its llama.cpp runner what came of it",
+          "[started_log]") {
+  const std::string server =
+      "time=2025-10-03T09:30:01.123Z level=INFO source=routes.go:1332 msg=\"server config\" "
+      "env=\"map[CUDA_VISIBLE_DEVICES: OLLAMA_CONTEXT_LENGTH:8192 OLLAMA_FLASH_ATTENTION:true "
+      "OLLAMA_KV_CACHE_TYPE:q8_0 OLLAMA_MAX_LOADED_MODELS:0 OLLAMA_NUM_PARALLEL:2]\"\n";
+  const std::string load = "load_tensors:        CUDA0 model buffer size =  4403.49 MiB\n";
+  StartedLog log = found_in(server + load);
+  CHECK(log.options.at("num_ctx") == "8192");
+  CHECK(log.options.at("num_parallel") == "2");
+  CHECK(log.options.at("kv_cache_type") == "q8_0");
+  CHECK(log.options.at("flash_attention") == "true");
+
+  // A request asked for another context.
+  log = found_in(server + load +
+                 "llama_context: n_seq_max     = 2\n"
+                 "llama_context: n_ctx         = 32768\n"
+                 "llama_context: n_ctx_per_seq = 16384\n");
+  CHECK(log.engine->name == "ollama");
+  CHECK(log.options.at("num_ctx") == "16384");
+  CHECK(log.options.at("num_parallel") == "2");
+
+  // What is empty, 0 or false is the engine's choice.
+  log = found_in(
+      "time=2025-10-03T09:30:01.123Z level=INFO source=routes.go:1332 msg=\"server config\" "
+      "env=\"map[OLLAMA_FLASH_ATTENTION:false OLLAMA_KV_CACHE_TYPE: OLLAMA_NUM_PARALLEL:0 "
+      "OLLAMA_CONTEXT_LENGTH:0]\"\n" +
+      load);
+  CHECK(log.options.empty());
+}
+
 TEST_CASE("Ollama's runner says what its slots hold together", "[started_log]") {
   const StartedLog log = found_in(
       "time=2026-11-20T09:40:11.822+01:00 level=INFO source=types.go:42 msg=\"inference compute\" "
