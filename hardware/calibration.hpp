@@ -50,22 +50,29 @@ struct Calibration {
   double bandwidth_bytes_per_s = 0;         // fitted with; 0: generic
   double peak_flops = 0;                    // dense 16-bit, fitted with; 0: generic
 
-  double weight_bandwidth_share = 1;        // eb
-  double compute_share = 1;                 // ec
-  double kv_bandwidth_share = 1;            // ekv
-  double prefill_compute_share = 1;         // epf
-  double mixed_decode_factor = 1;           // mix: decode attention in a step that also prefills
-  double expert_compute_share = 1;          // of ec, in products of experts
-  double expert_reach = 1;                  // tokens but the first count as so many evenly picking
-  double expert_layer_ns = 0;               // per layer with experts and step: routing, permutation
-  double layer_ns = 0;                      // k_layer, per layer and step
-  double attention_floor_ns = 0;            // a_floor, per layer and attention kind
-  double attention_row_ns = 0;              // a_seq, per layer and decoding sequence
-  double step_ns = 0;                       // k_step
-  double host_step_ns = 0;                  // cpu0
-  double host_row_ns = 0;                   // cpu1, per sequence in the step
-  double sampler_ns = 0;                    // fixed part of the output head
-  double sampler_passes = 0;                // passes over fp32 logits of a sampled row
+  double weight_bandwidth_share = 1;  // eb
+  double compute_share = 1;           // ec
+  double kv_bandwidth_share = 1;      // ekv
+  double prefill_compute_share = 1;   // epf
+  double mixed_decode_factor = 1;     // mix: decode attention in a step that also prefills
+  double expert_compute_share = 1;    // of ec, in products of experts
+  double expert_reach = 1;            // tokens but the first count as so many evenly picking
+  double expert_layer_ns = 0;         // per layer with experts and step: routing, permutation
+  // Products of few tokens (cost/product_tiles.hpp); 0: as many at a time.
+  double vector_tokens = 0;         // the largest batch of kernels for vectors
+  double vector_compute_share = 0;  // of the peak, in those
+  double tile_tokens = 0;           // larger batches take whole tiles
+  double tile_extra_tokens = 0;     // and as long as with so many tokens more
+  double expert_tile_tokens = 0;    // widest tile of the products of an expert
+  double experts_apart_tokens = 0;  // the largest batch whose tokens read their experts each
+  double layer_ns = 0;              // k_layer, per layer and step
+  double attention_floor_ns = 0;    // a_floor, per layer and attention kind
+  double attention_row_ns = 0;      // a_seq, per layer and decoding sequence
+  double step_ns = 0;               // k_step
+  double host_step_ns = 0;          // cpu0
+  double host_row_ns = 0;           // cpu1, per sequence in the step
+  double sampler_ns = 0;            // fixed part of the output head
+  double sampler_passes = 0;        // passes over fp32 logits of a sampled row
   double elementwise_bandwidth_factor = 1;  // of the device's bandwidth; above 1: caches
 
   double nvlink_latency_ns = 0;  // all-reduce: latency + per_log2_tp * log2(tp)

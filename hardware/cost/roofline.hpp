@@ -11,6 +11,7 @@
 #include "hardware/calibration.hpp"
 #include "hardware/cost/interconnect.hpp"
 #include "hardware/cost/overheads.hpp"
+#include "hardware/cost/product_tiles.hpp"
 #include "hardware/device.hpp"
 #include "hardware/host_reads.hpp"
 #include "hardware/llm/model_spec.hpp"
@@ -33,7 +34,10 @@ struct RooflineOptions {
   Dtype kv = Dtype::bf16;
   std::vector<std::int32_t> capture_sizes;  // ascending; empty: decode batches are not padded
   CostLimits limits;
-  HostReads host;               // not from the device's memory
+  HostReads host;  // not from the device's memory
+  // Prompts of latent attention multiply with the latent, as decodes do, not with the keys and
+  // values of each head that it stands for.
+  bool absorbs_prompts = false;
   double host_bytes_per_s = 1;  // of host
 };
 
@@ -60,6 +64,10 @@ class RooflineCost final : public StepCost {
     // Of experts that the tokens of several ranks reach: per token of all of them, if routing were
     // even; 0: in the above.
     double expert_flops_s_per_token = 0;
+    // Of experts that are priced by tiles (product_tiles.hpp): per token of this rank.
+    double tiled_flops_s_per_token = 0;
+    double top_k = 0;
+    double experts = 0;
     // Of whole experts on a rank, per token of all ranks: mean; 0: it has a part of each expert.
     double draws_per_token = 0;
     double most_per_token = 0;   // and at most
@@ -118,6 +126,7 @@ class RooflineCost final : public StepCost {
   void check_largest_step(const CostLimits& limits) const;
 
   LinearModel linear_model_;
+  ProductTiles tiles_;
   HeadModel head_model_;
   RooflineShape shape_;
   std::vector<std::int32_t> capture_sizes_;

@@ -87,8 +87,11 @@ AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options)
     // (roofline_simplifications).
     ReachSums& reach = sums.by_window[a.compress_ratio > 1 ? 0 : a.window_tokens];
     reach.kv_bytes += n * kv_bytes_per_token(a, {options.kv}, tp);
-    reach.pair_products += n * heads * (a.head_dim + (a.mla ? a.mla->v_head : a.v_head_dim));
-    if (a.mla) reach.latent_products += n * heads * (2 * a.mla->kv_lora_rank + a.mla->qk_rope);
+    const std::int64_t latent = a.mla ? 2 * a.mla->kv_lora_rank + a.mla->qk_rope : 0;
+    const std::int64_t values = a.mla ? a.mla->v_head : a.v_head_dim;
+    reach.latent_products += n * heads * latent;
+    reach.pair_products +=
+        n * heads * (latent > 0 && options.absorbs_prompts ? latent : a.head_dim + values);
   }
   return sums;
 }
@@ -131,7 +134,8 @@ std::int64_t recurrent_products(const ModelSpec& model, std::int64_t tp) {
 
 RooflineCost::RooflineCost(const ModelSpec& model, const DeviceSpec& device,
                            const Calibration& calibration, const RooflineOptions& options)
-    : shape_(calibration.shape),
+    : tiles_(calibration),
+      shape_(calibration.shape),
       capture_sizes_(calibration.pads_batches ? options.capture_sizes
                                               : std::vector<std::int32_t>()) {
   check_fits(calibration, device);
@@ -185,6 +189,10 @@ void RooflineCost::set_products(const ModelSpec& model, const DeviceSpec& device
     const bool whole = chain.expert_parallel && ranks > 1;
     if (whole || chain.data > 1) {
       linear_model_.expert_flops_s_per_token = 2.0 * reached / flops;
+    } else if (tiles_.has_experts()) {
+      linear_model_.tiled_flops_s_per_token = 2.0 * reached / flops;
+      linear_model_.top_k = real(moe->top_k);
+      linear_model_.experts = real(moe->experts);
     } else {
       active += reached;
     }
@@ -244,8 +252,10 @@ void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& devic
     const double own_seconds = kv_seconds / real(options.parallel.sharding.context);
     double context_seconds = own_seconds;
     if (reach.latent_products > 0) {
-      const double flop_seconds =
-          2.0 * real(reach.latent_products) / (device.fp16_flops * calibration.compute_share);
+      // Queries of one token are vectors, too.
+      const double share = calibration.vector_compute_share > 0 ? calibration.vector_compute_share
+                                                                : calibration.compute_share;
+      const double flop_seconds = 2.0 * real(reach.latent_products) / (device.fp16_flops * share);
       context_seconds = det::sqrt(own_seconds * own_seconds + flop_seconds * flop_seconds);
     }
     const double pair_seconds =
@@ -289,11 +299,18 @@ double RooflineCost::busiest_share(TokenCount all_tokens) const {
 RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens,
                                                        TokenCount all_tokens) const {
   double memory = linear_model_.fixed_bytes_s;
+  double compute = linear_model_.flops_s_per_token * tiles_.tokens_worked(real(tokens));
   if (linear_model_.expert_bytes_s > 0) {
-    memory += linear_model_.expert_bytes_s *
-              share_of_experts(linear_model_.log_missed, all_tokens, linear_model_.expert_reach);
+    double reads =
+        share_of_experts(linear_model_.log_missed, all_tokens, linear_model_.expert_reach);
+    if (linear_model_.experts > 0) {
+      const LinearModel& m = linear_model_;
+      compute += m.tiled_flops_s_per_token *
+                 tiles_.expert_tokens_worked(real(tokens), reads, m.top_k, m.experts);
+      reads = tiles_.experts_read(real(tokens), reads, m.top_k, m.experts);
+    }
+    memory += linear_model_.expert_bytes_s * reads;
   }
-  double compute = linear_model_.flops_s_per_token * real(tokens);
   if (linear_model_.expert_flops_s_per_token > 0 && all_tokens > 0) {
     compute += linear_model_.expert_flops_s_per_token * busiest_share(all_tokens);
   }
@@ -308,7 +325,7 @@ RooflineCost::LinearTicks RooflineCost::compute_linear(std::int64_t tokens,
 }
 
 Ticks RooflineCost::compute_head(std::int64_t rows) const {
-  const double compute = head_model_.flops_s_per_row * real(rows);
+  const double compute = head_model_.flops_s_per_row * tiles_.tokens_worked(real(rows));
   const double product = roofline_seconds(shape_, head_model_.bytes_s, compute);
   return ticks_from_seconds(product + head_model_.fixed_s + head_model_.row_s * real(rows));
 }

@@ -95,6 +95,7 @@ struct EngineTraits {
   bool keeps_windows_if_uniform = false;
   bool groups_layers = false;        // KV in groups of like layers over one pool with a null block
   bool prefills_in_fp8 = false;      // attention of prompts, where the KV cache is in 8 bit
+  bool absorbs_prompts = false;      // latent attention of prompts as of decodes, on the latent
   bool allocates_with_torch = true;  // whose allocator keeps the activation peak
   // What its loader reads of quantised weights.
   bool loads_gguf = true;

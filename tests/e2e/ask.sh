@@ -28,7 +28,8 @@ grep -qE '^context +' words.txt || fail "no context: $(cat words.txt)"
 # Several engines in several environments: a line each.
 answer 0 engines.txt --model qwen3-8b --device l40s --engine vllm,sglang \
   --environment native,docker --rate 1 --in 500 --out 50
-grep -qE '^ *qwen3-8b +1 x l40s +vllm [0-9.]+ +native +HOLDS' engines.txt || fail "$(cat engines.txt)"
+grep -qE '^ *qwen3-8b +1 x l40s +vllm [0-9.]+ +native +HOLDS' engines.txt ||
+  fail "$(cat engines.txt)"
 grep -qE '^ *qwen3-8b +1 x l40s +sglang [0-9.]+ +docker +HOLDS' engines.txt ||
   fail "$(cat engines.txt)"
 grep -qE ' sglang [0-9.]+: SGLang' engines.txt || fail "no note of one engine: $(cat engines.txt)"

@@ -198,8 +198,10 @@ EngineVersion read_build(std::string_view text) {
   return version;
 }
 
+// Latents: llama.cpp's src/models/deepseek2.cpp, pull request 12801.
 constexpr EngineTraits kLlamacppTraits{.devices_share_layers = true,
                                        .counts_windows_at_start = true,
+                                       .absorbs_prompts = true,
                                        .allocates_with_torch = false,
                                        .loads_gguf_alone = true};
 constexpr EngineTraits ollama_traits() {

@@ -138,8 +138,9 @@ TEST_CASE("an engine's constants of no device are of an architecture, weights an
         "llamacpp-tensor-cores-int8");
   CHECK(chosen(small, "strix-halo-128") == "llamacpp-rdna3.5-int8");
   CHECK(chosen(plain, "strix-halo-128") == "llamacpp-rdna3.5-16-bit");
-  // No tensor cores for int8, and an NVIDIA card of before them.
-  CHECK(chosen(small, "m2-ultra") == "llamacpp-other");
+  CHECK(chosen(small, "m2-ultra") == "llamacpp-metal");
+  CHECK(chosen(plain, "m4-max") == "llamacpp-metal");
+  // An NVIDIA card of before tensor cores for int8.
   CHECK(chosen(small, "v100-32") == "llamacpp-other");
   request.version = EngineVersion{0, 2824};
   CHECK(chosen(small, "rtx4090") == "llamacpp-tensor-cores-dequantised");

@@ -136,6 +136,26 @@ TEST_CASE("MLA decode attention is a roofline of latent bytes and absorbed produ
         Approx(std::sqrt(bytes * bytes / 16 + products * products)).epsilon(1e-5));
 }
 
+TEST_CASE("prompts of latent attention multiply with the latent where an engine absorbs them") {
+  // 1,000 tokens of DeepSeek-V3 on one rank: pairs of 128 heads in 61 layers, with 576 + 512
+  // elements each for 192 + 128.
+  const auto ms = [](bool absorbs) {
+    RooflineOptions options;
+    options.absorbs_prompts = absorbs;
+    StepShape shape;
+    shape.chunk_rows = shape.sampled_rows = 1;
+    shape.chunk_tokens = shape.chunk_context = 1000;
+    shape.chunk_pairs_twice = 1000 * 1001;
+    StepPrice price;
+    RooflineCost(Catalog::embedded().model("deepseek-v3"), Catalog::embedded().device("h200-sxm"),
+                 spec_calibration(EngineMode::async), options)
+        .price(shape, price);
+    return static_cast<double>(price.base_terms[CostTerm::attention_prefill]) / 1048576e6;
+  };
+  const double pairs = 500.0 * 1001 * 61 * 128;
+  CHECK(ms(true) - ms(false) == Approx(2 * pairs * (1088 - 320) / 989.4e12 * 1e3).epsilon(1e-4));
+}
+
 TEST_CASE("fp8 weights halve the bytes and double the rate") {
   const ModelSpec bf16 = Catalog::embedded().model("llama-3.1-70b");
   const ModelSpec fp8 = quantised(bf16, Dtype::fp8);

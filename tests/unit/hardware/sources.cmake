@@ -38,6 +38,7 @@ list(APPEND UNIT_TEST_SOURCES
   plain_budget_test.cpp
   prefill_grid_test.cpp
   prompt_kernels_test.cpp
+  product_tiles_test.cpp
   roofline_parts_test.cpp
   roofline_test.cpp
   sglang_budget_test.cpp
