@@ -72,6 +72,13 @@ YAML
 answer 4 two.txt two.yaml --device l40s --rate 1 --in 500 --out 50
 grep -qE '^ *first .* HOLDS ' two.txt || fail "$(cat two.txt)"
 grep -qE '^ *second .* DOES NOT START ' two.txt || fail "$(cat two.txt)"
+answer 4 both.txt two.yaml --device l40s --rate 1 --in 500 --out 50 --set engine.max_num_seqs=8
+grep -q -- '--set engine.max_num_seqs=8: of all 2 services' both.txt || fail "$(cat both.txt)"
+# More users than have room at full length, of whom few are at full length.
+answer 0 room.txt --model llama-3.1-8b --device h100-sxm --users 256 --in 1024 --out 1024
+grep -q 'then the KV pool is full; all users had' room.txt || fail "$(cat room.txt)"
+answer 0 wait.txt --model llama-3.1-8b --device h100-sxm --users 400 --in 1024 --out 1024
+grep -q 'then the KV pool is full: the other' wait.txt || fail "$(cat wait.txt)"
 grep -q 'second: of its device the services before it hold: first' two.txt || fail "$(cat two.txt)"
 answer 0 fits.txt two.yaml --device l40s,l4 --rate 1 --in 500 --out 50 \
   --set second:engine.gpu_memory_utilization=0.4

@@ -340,6 +340,10 @@ Asked asked_services(AskArguments a, const Catalog& catalog) {
     if (!a.system.service.empty()) all.services = {service_named(all, a.system.service)};
     const std::string prefix = devices.size() > 1 ? device + ": " : "";
     for (const std::string& note : all.order) asked.assumed.push_back(prefix + note);
+    if (all.services.size() > 1 && !set.empty() && asked.queries.empty()) {
+      asked.assumed.push_back(fmt::format("--set {}: of all {} services (--service for one)",
+                                          fmt::join(set, ", "), all.services.size()));
+    }
     asked.together = all.services.size();
     for (SharedService& one : all.services) {
       const bool has_load = set_traffic(a, one.system);

@@ -100,10 +100,17 @@ std::string edge_text(const AskEdge& edge, const std::string& largest, const std
 
 std::string at_once_text(const AskAnswer& answer) {
   const AskAtOnce& most = *answer.at_once;
-  const bool waits =
+  const bool more =
       answer.load.kind == LoadKind::users && answer.load.value > static_cast<double>(most.requests);
+  // Users write at different places of their answers: few have all of it in memory.
+  const bool had_room =
+      most.binds == Binds::pool && answer.run.summary.memory.peak_utilisation < 0.99;
+  const std::string_view others = !more      ? ""
+                                  : had_room ? "; all users had room, as few are at the end of "
+                                               "their answer at the same time"
+                                             : ": the other users wait for their turn";
   return fmt::format("{} requests of this length, then {}{}", human_count(most.requests),
-                     sentence_of(most.binds), waits ? ": the other users wait for their turn" : "");
+                     sentence_of(most.binds), others);
 }
 
 // Targets on the time between tokens alone let any number of users wait for the first one.
