@@ -18,6 +18,21 @@
 namespace headroom {
 namespace {
 
+// That a device which was named can be the log's.
+void check_device(const StartedAnswer& answer, const std::string& device) {
+  const double held = answer.log.figure(StartFigure::weights).value_or(0) +
+                      answer.log.figure(StartFigure::kv).value_or(0);
+  const double total = answer.total_gib.value_or(held);
+  if (held <= total) return;
+  throw ConfigError(Complaint{
+      .kind = ErrorKind::conflict,
+      .origin = "--device",
+      .value = device,
+      .problem = fmt::format("is not the log's: {} has {:.2f} GiB of weights and KV on a device, "
+                             "and this one has {:.2f}",
+                             answer.name, held, total)});
+}
+
 class StartedSystem {
  public:
   StartedSystem(StartedAnswer& answer, const LogAuditQuery& query, const Catalog& catalog)
@@ -51,6 +66,7 @@ class StartedSystem {
       return;
     }
     answer_.total_gib = gib_from_bytes(catalog_.device(device_).memory_reported_bytes);
+    if (!query_.device.empty()) check_device(answer_, device_);
   }
 
   void find_model() {
@@ -136,6 +152,7 @@ StartedAnswer started_answer(const LogAudit& audit) {
   answer.log = started_log(audit.log);
   answer.predicted = audit.modelled;
   answer.total_gib = audit.modelled.total_gib;
+  check_device(answer, audit.system.resolved.device.id);
   return answer;
 }
 

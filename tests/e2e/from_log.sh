@@ -99,6 +99,19 @@ from_says tgi.log '"name": "tgi"' '"tensor_parallel_size": 2' '"max_total_tokens
 "$HEADROOM" audit vllm.log --model qwen3-8b --device h100-sxm >answer.txt
 grep -q '^graphs  *-  *0\.00 ' answer.txt || fail "graphs in eager mode: $(cat answer.txt)"
 
+# A device that cannot be the log's.
+cat >held.log <<'LOG'
+[2025-10-16 09:05:01] server_args=ServerArgs(model_path='Qwen/Qwen3-8B', tp_size=1)
+[2025-10-16 09:05:09] Load weight end. type=Qwen3ForCausalLM, dtype=torch.bfloat16, avail \
+mem=62.71 GB, mem usage=15.28 GB.
+[2025-10-16 09:05:10] KV Cache is allocated. #tokens: 320000, K size: 21.97 GB, V size: 21.97 GB
+LOG
+"$HEADROOM" audit held.log --device a100-80 >/dev/null
+expect_error "--device: value rtx4090: is not the log's: held.log has 43.94 GiB" \
+  "$HEADROOM" audit held.log --device rtx4090
+expect_error "--device: value rtx4090: is not the log's: vllm.log has 65.47 GiB" \
+  "$HEADROOM" audit vllm.log --model qwen3-8b --device rtx4090
+
 # TGI's pool beside the modelled one; a log of it without is none that audit explains.
 expect_error 'a log of Text Generation Inference without figures' "$HEADROOM" audit tgi.log
 echo '2025-06-12T09:00:30Z INFO text_generation_router: Setting max batch total tokens to 211000' \

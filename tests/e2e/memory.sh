@@ -247,9 +247,9 @@ has started.txt '387,968 tokens of KV'
 "$HEADROOM" audit started.log --device h100-sxm --json | grep -q '"predicted"' || fail 'no JSON'
 "$HEADROOM" audit - <started.log >started.txt # the device is not in the log
 has started.txt '--device DEVICE'
-sed 1d started.log | "$HEADROOM" audit - --model qwen3-8b --device l40s >started.txt
-has started.txt 'qwen3-8b on l40s'
-expect_error 'unknown model' "$HEADROOM" audit started.log --model qwen99 --device l40s
+sed 1d started.log | "$HEADROOM" audit - --model qwen3-8b --device h100-sxm >started.txt
+has started.txt 'qwen3-8b on h100-sxm'
+expect_error 'unknown model' "$HEADROOM" audit started.log --model qwen99 --device h100-sxm
 head -1 started.log >settings.log
 expect_error 'a log of SGLang without figures of its memory' "$HEADROOM" audit settings.log
 printf '(EngineCore_DP0 pid=1) INFO [gpu_worker.py:456] Available KV cache memory: 17.36 GiB\n' |
