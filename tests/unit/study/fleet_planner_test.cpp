@@ -208,7 +208,7 @@ TEST_CASE("a table of fleets shows every latency that has a target") {
   const PlannedFleet& fleet = only_fleet(result);
   REQUIRE(fleet.fate == PlanFate::met);
   REQUIRE(fleet.whole.targets.size() == 3);
-  const std::string text = plan_text(plan, result, Catalog::embedded(), "");
+  const std::string text = plan_text(plan, result, Catalog::embedded(), {}, "");
   const std::size_t head = text.find("mean TTFT  p99 TTFT");
   INFO(text);
   CHECK(head != std::string::npos);
