@@ -80,6 +80,7 @@ class PlanWriter {
     set_instances();
     set_engines();
     set_splits();
+    leave_out_answers();
     if (flags_.failures) {
       set("/failures", *flags_.failures, fmt::format("--failures {}", *flags_.failures));
     }
@@ -183,6 +184,42 @@ class PlanWriter {
     for (std::int64_t size = 1; size <= std::max<std::int64_t>(most_gpus_, 1); size *= 2) {
       sizes.push_back(size);
     }
+  }
+
+  // False also of a model that cannot run like this: the planner says why.
+  [[nodiscard]] bool makes_only_vectors(const std::string& model) {
+    Json system = {{"model", model},
+                   {"device", root()["instances"][0]["device"]},
+                   {"engine", root()["engines"][0]}};
+    try {
+      const ScenarioDocument document{{"fleet plan", std::move(system), {}}, ""};
+      return makes_vectors(with_settings(document, {}), catalog_);
+    } catch (const UserError&) {
+      return false;
+    }
+  }
+
+  // For models that make vectors prompts alone count, as `ask` simulates them.
+  void leave_out_answers() {
+    if (flags_.traffic.trace || output_tokens(flags_.traffic) == 1) return;
+    const auto all = std::ssize(models_);
+    const auto vectors = std::ranges::count_if(
+        models_, [this](const std::string& model) { return makes_only_vectors(model); });
+    if (vectors == 0) return;
+    if (vectors < all || !flags_.traffic.output.empty()) {
+      throw ConfigError(Complaint{
+          .kind = ErrorKind::unsupported,
+          .origin = vectors < all ? "--model" : "--out",
+          .value = vectors < all ? comma_list(models_) : flags_.traffic.output,
+          .problem = vectors < all
+                         ? "some make vectors of prompts, and some tokens: plan them apart"
+                         : "vectors are made of prompts, and no tokens: leave it out"});
+    }
+    root()["traffic"]["scenario"]["workload"]["output"] = {{"tokens", 1}};
+    std::erase(plan_.assumed, usual_lengths(flags_.traffic));
+    plan_.assumed.push_back(
+        fmt::format("{}: vectors, and no tokens; prompts alone are simulated ({} tokens in, 1 out)",
+                    comma_list(models_), prompt_tokens(flags_.traffic)));
   }
 
   const PlanFlags& flags_;

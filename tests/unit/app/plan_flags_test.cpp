@@ -95,6 +95,18 @@ TEST_CASE("the engine of a plan by flags is the one that the device has a back e
         Json::parse(R"([{"name": "vllm", "version": "0.19"}, {"name": "sglang"}])"));
 }
 
+TEST_CASE("a plan by flags for models that make vectors is about prompts alone") {
+  PlanFlags flags = chat_flags();
+  flags.models = {"qwen3-embedding-8b"};
+  flags.traffic.output.clear();
+  CHECK(workload_of(flags)["output"] == Json{{"tokens", 1}});
+  CHECK(described(flags).assumed.size() == 1);
+  flags.traffic.output = "150";
+  CHECK(test::about([&] { return described(flags); }).complaint.origin == "--out");
+  flags.models = {"qwen3-embedding-8b,llama-3.1-8b"};
+  CHECK(test::about([&] { return described(flags); }).complaint.origin == "--model");
+}
+
 TEST_CASE("a recorded trace takes the place of rate and lengths in a plan by flags") {
   PlanFlags flags = chat_flags();
   flags.traffic = {};
