@@ -4,11 +4,12 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <optional>
 #include <string_view>
 
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/scenario/options.hpp"
+#include "sim/scenario/short_paths.hpp"
+#include "sim/study/plan/plan_file.hpp"
 
 namespace headroom {
 namespace {
@@ -40,16 +41,43 @@ std::vector<std::string> command_names(const CLI::App& app) {
   return names;
 }
 
-// "/engine/max_num_seqs" as --set takes it, of a flag "--max-num-seqs".
-std::optional<std::string> path_of_flag(std::string flag) {
-  flag.erase(0, flag.find_first_not_of('-'));
-  std::ranges::replace(flag, '-', '_');
-  for (const OptionRow& row : all_options()) {
-    std::string path(row.pointer.substr(1));
-    std::ranges::replace(path, '/', '.');
-    if (path == flag || path.ends_with("." + flag)) return path;
+// Whether a scenario has one value at this path: an option, or a section that may be written as
+// one.
+bool takes_value(std::string_view path) {
+  std::string pointer = fmt::format("/{}", path);
+  std::ranges::replace(pointer, '.', '/');
+  if (pointer == "/workload") return false;  // its name is not what it is
+  return find_option(pointer) != nullptr ||
+         find_option(fmt::format("{}/{}", pointer, main_key(pointer))) != nullptr;
+}
+
+// Where a scenario has an option that --set knows by this name; empty: nowhere, or at several
+// places.
+std::string scenario_path(const std::string& name) {
+  try {
+    const std::string path = whole_path(name, "");
+    return takes_value(path) ? path : "";
+  } catch (const ConfigError&) {
+    return "";
   }
-  return std::nullopt;
+}
+
+// Likewise in a plan; of its lists those of numbers.
+std::string plan_setting(const std::string& name, std::string_view value) {
+  const Json schema = plan_schema();
+  const Json& own = schema.at("properties");
+  if (own.contains(name)) {
+    const Json type = own[name].value("type", Json());
+    if (type == "array") {
+      const Json element = own[name]["items"].value("type", Json());
+      const bool is_plain = element == "integer" || element == "number";
+      return is_plain ? fmt::format("{}=[{}]", name, value) : "";
+    }
+    return type == "object" ? "" : fmt::format("{}={}", name, value);
+  }
+  const std::string path = scenario_path(name);
+  if (!path.starts_with("workload.")) return "";
+  return fmt::format("traffic.scenario.{}={}", path, value);
 }
 
 // The first word that looks like an option and is none of the command. Empty: there is none.
@@ -63,13 +91,14 @@ std::string unknown_option_text(const ChosenCommand& chosen,
     if (!flag.starts_with("--")) continue;  // short ones may be written together
     const std::string whose = chosen.name.empty() ? "headroom" : chosen.name;
     std::string text = fmt::format("{}: no option of {}", flag, whose);
-    const std::optional<std::string> path = path_of_flag(flag);
-    if (path && chosen.app->get_option_no_throw("--set") != nullptr) {
-      const bool has_value = i + 1 < words.size() && !words[i + 1].starts_with('-');
-      return text + fmt::format("; scenarios have it: --set {}={}", *path,
-                                flag.size() < words[i].size() ? words[i].substr(flag.size() + 1)
-                                : has_value                   ? words[i + 1]
-                                                              : "VALUE");
+    const bool has_value = i + 1 < words.size() && !words[i + 1].starts_with('-');
+    const std::string value = flag.size() < words[i].size() ? words[i].substr(flag.size() + 1)
+                              : has_value                   ? words[i + 1]
+                                                            : "VALUE";
+    const bool of_plan = chosen.name == "fleet plan";
+    const std::string setting = setting_of_flag(flag, value, of_plan);
+    if (!setting.empty() && chosen.app->get_option_no_throw("--set") != nullptr) {
+      return text + fmt::format("; {} have it: --set {}", of_plan ? "plans" : "scenarios", setting);
     }
     std::vector<std::string> known;
     for (const CLI::Option* option : chosen.app->get_options()) {
@@ -90,8 +119,11 @@ std::string missing_command_text(const ChosenCommand& chosen,
   if (chosen.words >= words.size()) return fmt::format("{}: {}", chosen.name, allowed);
   const std::string& word = words[chosen.words];
   const std::string nearest = names.size() > 1 ? nearest_name(word, names) : "";
-  return fmt::format("{} {}: {}{}", chosen.name, word, allowed,
-                     nearest.empty() ? "" : fmt::format(" (nearest: {})", nearest));
+  std::string text = fmt::format("{} {}: {}", chosen.name, word, allowed);
+  if (!nearest.empty()) return text + fmt::format(" (nearest: {})", nearest);
+  // A file, where the word before it is missing.
+  if (word.find('.') == std::string::npos) return text;
+  return text + fmt::format(": headroom {} {} {}", chosen.name, names.front(), word);
 }
 
 // "Could not convert: --users = 2.5", of CLI::ConversionError.
@@ -137,6 +169,14 @@ std::string error_text(const ChosenCommand& chosen, const std::vector<std::strin
 }
 
 }  // namespace
+
+std::string setting_of_flag(std::string flag, std::string_view value, bool of_plan) {
+  flag.erase(0, flag.find_first_not_of('-'));
+  std::ranges::replace(flag, '-', '_');
+  if (of_plan) return plan_setting(flag, value);
+  const std::string path = scenario_path(flag);
+  return path.empty() ? "" : fmt::format("{}={}", path, value);
+}
 
 const CLI::App* part_named(const CLI::App& command, std::string_view name) {
   const auto parts =

@@ -4,11 +4,19 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
 #include <mutex>
 #include <thread>
 
 namespace headroom {
+
+// Which of many steps deserve a line of their own where lines are not written over: the first,
+// every tenth part of all, and the last.
+[[nodiscard]] constexpr bool is_told(std::size_t done, std::size_t all) {
+  constexpr std::size_t kParts = 10;
+  return done == 1 || done * kParts / all != (done - 1) * kParts / all;
+}
 
 class Progress {
  public:

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
@@ -20,8 +19,6 @@ namespace headroom {
 namespace {
 
 constexpr std::int64_t kStarterRequests = 2000;
-constexpr std::int64_t kStarterPrompt = 1024;
-constexpr std::int64_t kStarterOutput = 256;
 constexpr double kStarterRate = 1;
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kComments{
@@ -72,26 +69,18 @@ void set_targets(Json& root, const std::vector<std::string>& texts) {
 }
 
 void set_starter_traffic(JsonDocument& document, const StarterFlags& flags) {
-  const auto refuse = [](std::string_view flag, std::string_view problem, ErrorKind kind) {
-    throw ConfigError(
-        Complaint{.kind = kind, .origin = std::string(flag), .problem = std::string(problem)});
-  };
-  if (flags.rate && flags.users) refuse("--rate", "give --rate or --users", ErrorKind::conflict);
-  if (flags.rate && !(*flags.rate > 0 && std::isfinite(*flags.rate))) {
-    refuse("--rate", "expected a number above 0", ErrorKind::value);
-  }
-  if (flags.users && *flags.users < 1) refuse("--users", "expected at least 1", ErrorKind::value);
+  check_traffic(flags.traffic);
   Json& workload = document.root["workload"] = Json::object();
-  if (flags.users) {
-    set_closed_loop(document, *flags.users);
+  if (flags.traffic.users) {
+    set_closed_loop(document, *flags.traffic.users);
   } else {
     workload["arrivals"] = {{"process", "poisson"},
-                            {"request_rate", flags.rate.value_or(kStarterRate)}};
+                            {"request_rate", flags.traffic.rate.value_or(kStarterRate)}};
     workload["num_requests"] = kStarterRequests;
   }
   Json& traffic = document.root["workload"];
-  traffic["prompt"] = {{"tokens", tokens_of("--in", flags.prompt, kStarterPrompt)}};
-  traffic["output"] = {{"tokens", tokens_of("--out", flags.output, kStarterOutput)}};
+  traffic["prompt"] = {{"tokens", prompt_tokens(flags.traffic)}};
+  traffic["output"] = {{"tokens", output_tokens(flags.traffic)}};
 }
 
 // A text that YAML reads as that text.

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "sim/app/traffic_flags.hpp"
 #include "sim/options/json.hpp"
 #include "sim/resolve/run.hpp"
 
@@ -19,10 +20,7 @@ struct StarterFlags {
   std::string device;  // 2x4090: two of them
   std::optional<std::int64_t> device_count;
   std::string engine;  // name or name@version
-  std::optional<double> rate;
-  std::optional<std::int64_t> users;
-  std::string prompt;  // tokens: 3000, 8k
-  std::string output;
+  TrafficFlags traffic;
   std::vector<std::string> targets;  // ttft=2s,tpot=50ms
 };
 

@@ -38,6 +38,18 @@ ConfigError service_of_no_file() {
                                .problem = "names a service of a compose file, and this is none"});
 }
 
+// The model may stand in a settings file that is not on this machine.
+void refuse_lost_settings(const FromResult& from) {
+  const auto lost = std::ranges::find_if(from.unknown_flags, [](const std::string& one) {
+    return one.find(kFileNotFound) != std::string::npos;
+  });
+  if (lost == from.unknown_flags.end()) return;
+  throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                              .origin = *lost,
+                              .problem = "the command names no model, which may stand there: --set "
+                                         "model=NAME"});
+}
+
 DescribedSystem described_by_source(const SystemFlags& a, const std::string& asker) {
   if (a.source.size() == 1 && is_scenario(a.source.front())) {
     if (!a.service.empty()) throw service_of_no_file();
@@ -64,7 +76,9 @@ DescribedSystem described_by_source(const SystemFlags& a, const std::string& ask
       {.json = {asker, std::move(from.scenario), {}}, .directory = {}}, {}, {}};
   described.assumed = std::move(from.notes);
   const auto names_model = [](const std::string& one) { return one.starts_with("model="); };
-  if (std::ranges::any_of(a.set, names_model)) std::erase(described.assumed, kModelNotNamed);
+  const bool sets_model = std::ranges::any_of(a.set, names_model);
+  if (sets_model) std::erase(described.assumed, kModelNotNamed);
+  if (!sets_model && !described.document.json.root.contains("model")) refuse_lost_settings(from);
   if (!from.refusals.empty()) described.refusal = from.refusals.front();
   if (!from.unknown_flags.empty()) {
     described.assumed.insert(described.assumed.begin(),

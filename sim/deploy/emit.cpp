@@ -141,7 +141,7 @@ void check_deployment_form(std::string_view form, const std::string& origin) {
                               .origin = origin,
                               .value = std::string(form),
                               .problem = fmt::format("expected one of {}", comma_list(all)),
-                              .nearest = nearest_name(form, all)});
+                              .nearest = form == "k8s" ? "kubernetes" : nearest_name(form, all)});
 }
 
 FromResult scenario_from_emitted(std::string_view form, const std::vector<DeploymentText>& files) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "sim/intake/flag_values.hpp"
+#include "sim/intake/from.hpp"
 #include "sim/intake/values.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
@@ -375,7 +376,7 @@ void FlagReader::settings_file(const std::string& name, const std::string& path)
   const auto given = draft_.files.find(path);
   std::error_code elsewhere;  // the path is of the machine that the command runs on
   if (given == draft_.files.end() && !std::filesystem::exists(path, elsewhere)) {
-    draft_.unknown(fmt::format("{} {}: file not found, so its settings are missing", name, path));
+    draft_.unknown(fmt::format("{} {}{}", name, path, kFileNotFound));
     return;
   }
   const Json settings =

@@ -41,7 +41,15 @@ FlagValue flag_value(const FlagRow& row, const std::string& text) {
     word = *other;
   }
   switch (row.takes) {
-    case Takes::integer: return checked(whole_number(word), "a whole number");
+    case Takes::integer: {
+      // Engines that read digits alone refuse 32k, or, as llama.cpp with std::stoi
+      // (common/arg.cpp), read 32 of it.
+      const bool has_unit = human_number(word).has_value();
+      return checked(whole_number(word), has_unit
+                                             ? "a whole number in digits, as 32768; the engine "
+                                               "does not read units"
+                                             : "a whole number");
+    }
     case Takes::count: return checked(human_number(word), "a whole number, e.g. 32768, 32k or 1M");
     case Takes::number: return checked(decimal_number(word), "a number");
     case Takes::above_one: {

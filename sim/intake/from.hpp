@@ -19,6 +19,8 @@ namespace headroom {
 
 // A note of a result whose caller may add the model.
 inline constexpr std::string_view kModelNotNamed = "the model is not named: add \"model\"";
+// Behind a flag and the file that it names, among the flags that are left out.
+inline constexpr std::string_view kFileNotFound = ": file not found, so its settings are missing";
 
 // `command` as typed into a shell: assignments, quotes, line continuations, comments, `sh -c`, and
 // `docker run` are understood. `shown_as` is what errors call it. Lists hold the names of flags and

@@ -18,6 +18,10 @@ outcome 0 small.json 'p99_ttft < 10s' 'oom == 0' 'completed == 200'
 outcome 4 small.json 'p99_ttft < 1ms' 'oom == 0'
 [[ $(head -n 1 out.txt) == 'BROKEN: 1 of 2 assertions' ]] || fail "$(cat out.txt)"
 outcome 0 small.json p99_ttft=10s,p95_tpot=5s
+grep -q assumed out.txt && fail 'a unit that was given is assumed'
+outcome 0 small.json 'p99_ttft <= 9000' 'oom == 0'
+grep -qx 'assumed     p99_ttft <= 9000 is taken as 9000 ms; write 9000s for seconds' out.txt ||
+  fail "$(cat out.txt)"
 
 # Just above the simulated figure: tight, and no failure.
 "$HEADROOM" run small.json --json >run.json

@@ -47,12 +47,24 @@ expect_error '--jsno: no option of run (nearest: --json) (see headroom run --hel
 expect_error '--seed: no option of run; scenarios have it: --set seed=3' \
   "$HEADROOM" run small.json --seed 3
 expect_error '--set engine.max_num_seqs=8' "$HEADROOM" run small.json --max-num-seqs=8
+expect_error 'scenarios have it: --set workload.arrivals.request_rate=5 ' \
+  "$HEADROOM" run small.json --rate 5
+expect_error '--max-replicas: no option of fleet plan; plans have it: --set max_replicas=9 ' \
+  "$HEADROOM" fleet plan chat-fleet --max-replicas 9
+expect_error '--max-num-seqs: no option of fleet plan (see' \
+  "$HEADROOM" fleet plan chat-fleet --max-num-seqs 8
 expect_error '--vresion: no option of headroom (nearest: --version)' "$HEADROOM" --vresion
 expect_error 'fleet paln: expected plan' "$HEADROOM" fleet paln
 expect_error 'fleet: expected plan' "$HEADROOM" fleet
 expect_error 'trace chek: expected one of describe, convert, check (nearest: check)' \
   "$HEADROOM" trace chek
+expect_error 'expected one of describe, convert, check: headroom trace describe chat.csv' \
+  "$HEADROOM" trace chat.csv
 expect_error 'run: scenario is missing' "$HEADROOM" run
+expect_error '--config no.yaml: file not found' \
+  "$HEADROOM" ask --device l40s 'vllm serve --config no.yaml'
+expect_error "-c: value '32k': a whole number in digits, as 32768" \
+  "$HEADROOM" from 'llama-server -m gemma3-4b.gguf -c 32k'
 expect_error 'demo: one scenario: say what changes (--set-b' "$HEADROOM" compare demo
 expect_error '(nearest: fleet plan)' "$HEADROOM" plan
 expect_error 'demo: a scenario, where a study is expected' "$HEADROOM" sweep demo

@@ -77,6 +77,7 @@ grep -q '^#   headroom: 1 of 2 replicas may be gone' plan/kubernetes.yaml || fai
 mkdir wrong taken
 cd wrong
 expect_error 'nearest: kubernetes' "$HEADROOM" emit ../small.json --form kubernets
+expect_error 'nearest: kubernetes' "$HEADROOM" emit ../small.json --form k8s
 expect_error 'use vllm-args' "$HEADROOM" emit ../small.json --form sglang-args
 expect_error 'exists already' "$HEADROOM" emit ../small.json --form kubernetes -o ../taken
 expect_error 'no server command of orca' "$HEADROOM" emit azure-code-orca --form kubernetes

@@ -70,3 +70,54 @@ grep -q '^files .*slow/plan.html, plan.json$' slow.txt || fail 'it names a file 
 expect_error '-j 0: expected 1 to' "$HEADROOM" fleet plan plan.json -j0
 expect_error 'has no effect: the traffic of plan.json is not a trace' \
   "$HEADROOM" fleet plan plan.json --trace x.csv
+
+# The same plan by flags and in a file: the same bytes, whoever wrote the file.
+cat >by_hand.json <<'JSON'
+{
+  "name": "fleet",
+  "traffic": { "scenario": { "workload": { "arrivals": 10, "duration_s": 60, "prompt": 500,
+    "output": 100, "max_tokens": { "rule": "times_output", "times_output": 1 } } } },
+  "slo": { "p99_ttft_ms": "1s", "p99_tpot_ms": 60 },
+  "models": [ "llama-3.1-8b" ],
+  "instances": [
+    { "name": "2xl40s", "device": "l40s", "gpus": 2, "price_per_hour": 2,
+      "price_source": "--price" },
+    { "device": "h100-sxm", "price_per_hour": 3, "price_source": "--price" } ],
+  "tensor_parallel_size": [1, 2], "failures": 1
+}
+JSON
+flags=(--model llama-3.1-8b --device 2xl40s,h100-sxm --price 2,3 --rate 10 --in 500 --out 100
+  --slo 'p99_ttft=1s,p99_tpot=60ms' --failures 1 --set traffic.scenario.workload.duration_s=60)
+mkdir kept
+"$HEADROOM" fleet plan "${flags[@]}" --save kept/saved.json -o flags >flags.txt 2>progress.txt
+[[ $(sed 's/ candidates sized//' progress.txt | paste -sd,) == '1 of 3,2 of 3,3 of 3' ]] ||
+  fail "progress: $(cat progress.txt)"
+for plan in by_hand.json kept/saved.json; do
+  "$HEADROOM" fleet plan "$plan" -o file >/dev/null 2>&1
+  for file in plan.json plan.html fleet.json; do
+    cmp "flags/$file" "file/$file" || fail "$file of flags differs from that of $plan"
+  done
+done
+"$HEADROOM" fleet plan "${flags[@]:0:6}" --rate 10 --slo p99_ttft=1s >usual.txt 2>/dev/null
+grep -q '^assumes .*1024 tokens in and 256 out' usual.txt || fail 'usual lengths are not told'
+# A trace is found from where the plan is saved.
+printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n' >trace.csv
+for i in {10..59}; do
+  printf '2023-11-16 18:00:%s.0000000,%s,20\n' "$i" "$((100 + i))"
+done >>trace.csv
+trace=(--model llama-3.1-8b --device h100-sxm --price 3 --trace trace.csv --slo p99_ttft=1s)
+"$HEADROOM" fleet plan "${trace[@]}" --save kept/trace.json -o traced >/dev/null 2>&1
+"$HEADROOM" fleet plan kept/trace.json -o again >/dev/null 2>&1
+cmp traced/plan.json again/plan.json || fail 'a saved plan with a trace'
+"$HEADROOM" run again/fleet.json -o traced_run >/dev/null
+
+# What is wrong with flags.
+expect_error 'name a plan, a file or one of' "$HEADROOM" fleet plan
+expect_error 'needs --slo' "$HEADROOM" fleet plan "${flags[@]:0:8}"
+expect_error 'PRICE_OF_8xl40s,PRICE_OF_h100' "$HEADROOM" fleet plan --model llama-3.1-8b \
+  --device 8xl40s,h100 --rate 1 --slo p99_ttft=1s
+expect_error '--rate: is for a plan by flags' "$HEADROOM" fleet plan plan.json --rate 5
+expect_error '--save: is for a plan by flags' "$HEADROOM" fleet plan plan.json --save a.json
+expect_error '--device h101: /instances/0/device: unknown device' "$HEADROOM" fleet plan \
+  --model llama-3.1-8b --device h101 --price 1 --rate 1 --slo p99_ttft=1s --save never.json
+[[ ! -e never.json ]] || fail 'a refused plan was saved'

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -26,6 +25,7 @@
 #include "sim/app/shared_source.hpp"
 #include "sim/app/system_source.hpp"
 #include "sim/app/threads.hpp"
+#include "sim/app/traffic_flags.hpp"
 #include "sim/kernel/nearest_name.hpp"
 #include "sim/memory/capacity_systems.hpp"
 #include "sim/report/files/replaced_file.hpp"
@@ -42,12 +42,8 @@ struct AskArguments {
   SystemFlags system;
   std::vector<std::string> engines;       // without a source: a,b,...
   std::vector<std::string> environments;  // a,b,...
-  std::optional<double> rate;
-  std::optional<std::int64_t> users;
-  std::string prompt;  // tokens
-  std::string output;
+  TrafficFlags traffic;
   std::string context;
-  std::optional<std::string> trace;
   std::string columns;  // of the trace
   std::vector<std::string> targets;
   std::optional<std::int64_t> threads;  // empty: all cores
@@ -57,33 +53,6 @@ struct AskArguments {
   bool json = false;
   bool quiet = false;
 };
-
-constexpr std::int64_t kUsualPrompt = 1024;
-constexpr std::int64_t kUsualOutput = 256;
-
-void check_traffic(const AskArguments& a) {
-  const auto refuse = [](std::string_view flag, std::string_view problem, ErrorKind kind,
-                         std::string value = {}) {
-    throw ConfigError(Complaint{.kind = kind,
-                                .origin = std::string(flag),
-                                .value = std::move(value),
-                                .problem = std::string(problem)});
-  };
-  if (a.rate && a.users) refuse("--rate", "give --rate or --users", ErrorKind::conflict);
-  if (a.rate && !(*a.rate > 0 && std::isfinite(*a.rate))) {
-    refuse("--rate", "expected a number above 0", ErrorKind::value, fmt::to_string(*a.rate));
-  }
-  if (a.users && *a.users < 1) {
-    refuse("--users", "expected at least 1", ErrorKind::value, fmt::to_string(*a.users));
-  }
-  if (a.trace && (a.users || !a.prompt.empty() || !a.output.empty())) {
-    refuse("--trace", "a trace has its own lengths and times: leave out --users, --in and --out",
-           ErrorKind::conflict);
-  }
-}
-
-// Clients of made-up traffic say how long their answers may become, as benchmarks do.
-Json declared_lengths() { return {{"rule", "times_output"}, {"times_output", 1}}; }
 
 // Engines that set room aside for the longest answer are another system without it.
 std::string note_of_declared(const AskAnswer& answer, const Json& root) {
@@ -100,12 +69,6 @@ void set_rate(JsonDocument& document, double rate) {
   set_option(document, fmt::format("workload.arrivals.request_rate={}", rate));
 }
 
-std::string usual_lengths(const AskArguments& a) {
-  return fmt::format("requests of {} tokens in and {} out (--in, --out)",
-                     tokens_of("--in", a.prompt, kUsualPrompt),
-                     tokens_of("--out", a.output, kUsualOutput));
-}
-
 // Traffic of its own for a system that has none, or the scenario's with what the flags change.
 // Returns whether a load was asked for.
 bool set_traffic(const AskArguments& a, DescribedSystem& system) {
@@ -113,9 +76,9 @@ bool set_traffic(const AskArguments& a, DescribedSystem& system) {
   if (!document.root.is_object()) {
     throw value_error(document, "", document.root, "expected an object");
   }
-  if (a.trace) {
-    set_trace(document, input_path(*a.trace));
-    if (a.rate) set_rate(document, *a.rate);  // of a trace without times
+  if (a.traffic.trace) {
+    set_trace(document, input_path(*a.traffic.trace));
+    if (a.traffic.rate) set_rate(document, *a.traffic.rate);  // of a trace without times
     return true;
   }
   const bool has_own = document.root.contains("workload");
@@ -124,25 +87,25 @@ bool set_traffic(const AskArguments& a, DescribedSystem& system) {
     throw value_error(document, "/workload", workload, "expected an object");
   }
   if (!has_own) {
-    workload = {{"num_requests", ask_requests(tokens_of("--out", a.output, kUsualOutput))},
+    workload = {{"num_requests", ask_requests(output_tokens(a.traffic))},
                 {"max_tokens", declared_lengths()}};
-    if (a.prompt.empty() || a.output.empty()) {
-      system.assumed.push_back(usual_lengths(a));
+    if (a.traffic.prompt.empty() || a.traffic.output.empty()) {
+      system.assumed.push_back(usual_lengths(a.traffic));
     }
   }
-  if (!has_own || !a.prompt.empty()) {
-    workload["prompt"] = {{"tokens", tokens_of("--in", a.prompt, kUsualPrompt)}};
+  if (!has_own || !a.traffic.prompt.empty()) {
+    workload["prompt"] = {{"tokens", prompt_tokens(a.traffic)}};
   }
-  if (!has_own || !a.output.empty()) {
-    workload["output"] = {{"tokens", tokens_of("--out", a.output, kUsualOutput)}};
+  if (!has_own || !a.traffic.output.empty()) {
+    workload["output"] = {{"tokens", output_tokens(a.traffic)}};
   }
-  if (a.users) {
-    set_closed_loop(document, *a.users);
-  } else if (a.rate || !has_own) {
+  if (a.traffic.users) {
+    set_closed_loop(document, *a.traffic.users);
+  } else if (a.traffic.rate || !has_own) {
     workload.erase("closed_loop");
-    set_rate(document, a.rate.value_or(1));
+    set_rate(document, a.traffic.rate.value_or(1));
   }
-  return has_own || a.rate || a.users;
+  return has_own || a.traffic.rate || a.traffic.users;
 }
 
 // Whether a --set names the engine.
@@ -215,14 +178,14 @@ void leave_out_answers(const AskArguments& a, const Catalog& catalog, AskQuery& 
   const LengthSection& output = scenario.workload.output;
   if (output.law == "fixed" && output.tokens == 1) return;
   const std::string& model = scenario.model;
-  if (!a.output.empty()) {
+  if (!a.traffic.output.empty()) {
     throw ConfigError(Complaint{
         .kind = ErrorKind::unsupported,
         .origin = "--out",
-        .value = a.output,
+        .value = a.traffic.output,
         .problem = fmt::format("{} makes vectors of prompts, and no tokens: leave it out", model)});
   }
-  if (!scenario.workload.classes.empty() || a.trace) {
+  if (!scenario.workload.classes.empty() || a.traffic.trace) {
     assumed.push_back(
         fmt::format("{} makes vectors, and no tokens; lengths of answers are "
                     "simulated as the traffic has them",
@@ -237,7 +200,8 @@ void leave_out_answers(const AskArguments& a, const Catalog& catalog, AskQuery& 
 
 // A scenario that the flags change in nothing.
 bool is_own_scenario(const AskArguments& a) {
-  const bool changed = a.rate || a.users || a.trace || !a.prompt.empty() || !a.output.empty() ||
+  const bool changed = a.traffic.rate || a.traffic.users || a.traffic.trace ||
+                       !a.traffic.prompt.empty() || !a.traffic.output.empty() ||
                        !a.system.set.empty() || !a.system.devices.empty();
   return !changed && a.system.source.size() == 1 && is_scenario(a.system.source.front());
 }
@@ -382,7 +346,7 @@ void check_source(const AskArguments& a, const Catalog& catalog) {
 }
 
 int ask_command(AskArguments& a) {
-  check_traffic(a);
+  check_traffic(a.traffic);
   std::ranges::transform(a.system.source, a.system.source.begin(), input_path);
   const Catalog catalog = load_catalog(a.catalog);
   check_source(a, catalog);
@@ -395,7 +359,7 @@ int ask_command(AskArguments& a) {
   const std::size_t notes = asked.assumed.size();
   for (AskQuery& query : asked.queries) leave_out_answers(a, catalog, query, asked.assumed);
   if (asked.queries.size() == 1 && asked.assumed.size() > notes) {
-    std::erase(asked.assumed, usual_lengths(a));
+    std::erase(asked.assumed, usual_lengths(a.traffic));
   }
   const std::vector<AskQuery>& queries = asked.queries;
   if (!a.save.empty() && queries.size() > 1) {
@@ -462,13 +426,15 @@ std::function<int()> add_ask(CLI::App& command) {
       ->allow_extra_args(false);
   command.add_option("--service", a->system.service,
                      "for a compose file: the service to ask about (each)");
-  with_short_numbers(command.add_option("--rate", a->rate, "requests per second"), "requests/s");
-  with_short_numbers(
-      command.add_option("--users", a->users, "instead of --rate: each waits for its answer"),
-      "users");
-  command.add_option("--in", a->prompt, "tokens of a prompt: 3000, 8k (1024)");
-  command.add_option("--out", a->output, "tokens of an answer (256)");
-  command.add_option("--trace", a->trace, "a recorded trace, instead of --rate, --in and --out");
+  with_short_numbers(command.add_option("--rate", a->traffic.rate, "requests per second"),
+                     "requests/s");
+  with_short_numbers(command.add_option("--users", a->traffic.users,
+                                        "instead of --rate: each waits for its answer"),
+                     "users");
+  command.add_option("--in", a->traffic.prompt, "tokens of a prompt: 3000, 8k (1024)");
+  command.add_option("--out", a->traffic.output, "tokens of an answer (256)");
+  command.add_option("--trace", a->traffic.trace,
+                     "a recorded trace, instead of --rate, --in and --out");
   command.add_option("--columns", a->columns, kColumnsHelp);
   command.add_option("--slo", a->targets, "targets: p99_ttft=2s,p95_tpot=50ms")
       ->allow_extra_args(false);

@@ -24,6 +24,7 @@
 #include "sim/report/json/assert_json.hpp"
 #include "sim/report/text/assert_report.hpp"
 #include "sim/scenario/scenario_file.hpp"
+#include "sim/study/ask/ask_target.hpp"
 
 namespace headroom {
 namespace {
@@ -73,6 +74,19 @@ AssertRequest assert_request(const AssertArguments& a) {
   return request;
 }
 
+// What the assertions leave open.
+std::string open_units(const std::vector<Assertion>& assertions) {
+  std::vector<std::string> latencies;
+  for (const Assertion& one : assertions) {
+    if (unit_of_metric(one.metric) == "ms") latencies.push_back(one.text);
+  }
+  std::string text;
+  for (const std::string& note : unit_notes(latencies)) {
+    text += fmt::format("{}{:<12}{}\n", text.empty() ? "\n" : "", "assumed", note);
+  }
+  return text;
+}
+
 int assert_command(const AssertArguments& a) {
   const AssertRequest request = assert_request(a);
   const Catalog catalog = load_catalog(a.catalog);
@@ -88,7 +102,9 @@ int assert_command(const AssertArguments& a) {
   if (interrupted) return interrupted_exit_code();
   if (junit) junit->publish(assert_junit(checked));
   if (markdown) markdown->publish(assert_markdown(checked));
-  print(a.json ? json_text(assert_json(checked, kVersion)) : assert_text(checked), a.json);
+  print(a.json ? json_text(assert_json(checked, kVersion))
+               : assert_text(checked) + open_units(request.assertions),
+        a.json);
   const bool broken = std::ranges::any_of(
       checked, [](const CheckedScenario& one) { return one.count(AssertionVerdict::broken) > 0; });
   return broken ? kExitDoesNotHold : 0;

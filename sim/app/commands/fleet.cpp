@@ -1,4 +1,4 @@
-// `headroom fleet plan PLAN`: the cheapest fleets that keep a plan's targets.
+// `headroom fleet plan`: the cheapest fleets that keep the targets of a plan, a file or flags.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -15,10 +15,13 @@
 #include <vector>
 
 #include "sim/app/command.hpp"
+#include "sim/app/commands/short_flag.hpp"
 #include "sim/app/emitting.hpp"
 #include "sim/app/interruption.hpp"
 #include "sim/app/list.hpp"
 #include "sim/app/output_name.hpp"
+#include "sim/app/plan_flags.hpp"
+#include "sim/app/progress.hpp"
 #include "sim/app/threads.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/report/files/created_folders.hpp"
@@ -35,9 +38,10 @@ namespace headroom {
 namespace {
 
 struct FleetPlanArguments {
-  std::string plan;
+  std::string plan;                     // a file, or a name; empty: flags
+  PlanFlags flags;                      // their trace also takes the place of a file's
+  std::string save;                     // file for the plan of the flags; empty: none
   std::string output;                   // folder; empty: results/<name of the plan>
-  std::string trace;                    // instead of the traffic's own; empty: that
   std::vector<std::string> set;         // path=value, changes the plan
   std::string catalog;                  // folder that overrides the embedded one; empty: none
   std::string emit;                     // form of a deployment; empty: none
@@ -70,9 +74,9 @@ void move_files(Json& workload, const FleetPlanFile& plan, const std::string& fo
   const auto move = [&](Json& part, const char* section, const char* key) {
     if (!part.contains(section) || !part[section].is_object()) return;
     if (!part[section].contains(key) || !part[section][key].is_string()) return;
-    const bool flag = !plan.origins.empty();
+    const bool of_flag = plan.origins.contains(fmt::format("/workload/{}/{}", section, key));
     const fs::path file =
-        fs::path(flag ? "" : plan.directory) / part[section][key].get<std::string>();
+        fs::path(of_flag ? "" : plan.directory) / part[section][key].get<std::string>();
     if (!file.is_absolute()) part[section][key] = fs::proximate(file, folder).generic_string();
   };
   const auto move_all = [&](Json& part) {
@@ -95,10 +99,10 @@ Json chosen_scenario(const FleetPlanFile& plan, const FleetPlanResult& result,
   return scenario;
 }
 
-// Written over on a terminal; elsewhere a line each.
+// Written over on a terminal; elsewhere few lines.
 void show_progress(std::size_t done, std::size_t all) {
   if (::isatty(STDERR_FILENO) != 1) {
-    fmt::print(stderr, "{} of {} candidates sized\n", done, all);
+    if (is_told(done, all)) fmt::print(stderr, "{} of {} candidates sized\n", done, all);
     return;
   }
   fmt::print(stderr, "\r{} of {} candidates sized\033[K{}", done, all,
@@ -138,6 +142,58 @@ EmittedDeployment emitted_fleet(const FleetPlanArguments& arguments, const Fleet
                          catalog, deployment_head(plan, result, kVersion));
 }
 
+struct AskedPlan {
+  FleetPlanFile plan;
+  std::vector<std::string> assumed;  // by flags
+  std::string saved;                 // the text of --save
+};
+
+// What stands in a folder names its files from there.
+std::string saved_text(Json root, const std::string& file) {
+  Json& workload = root["traffic"]["scenario"]["workload"];
+  if (workload.contains("trace")) {
+    std::string& trace = workload["trace"]["file"].get_ref<std::string&>();
+    const fs::path folder = fs::path(file).parent_path();
+    if (!fs::path(trace).is_absolute()) {
+      trace = fs::proximate(trace, folder.empty() ? "." : folder).generic_string();
+    }
+  }
+  return json_text(root);
+}
+
+AskedPlan plan_by_flags(const FleetPlanArguments& arguments, const Catalog& catalog) {
+  DescribedPlan described = plan_of_flags(arguments.flags, catalog);
+  AskedPlan asked;
+  asked.plan = set_fleet_plan(described.document, arguments.set);
+  asked.assumed = std::move(described.assumed);
+  asked.saved = saved_text(std::move(described.document.root), arguments.save);
+  return asked;
+}
+
+AskedPlan asked_plan(const FleetPlanArguments& arguments, const Catalog& catalog) {
+  std::vector<std::string> given = given_flags(arguments.flags);
+  if (!arguments.save.empty()) given.emplace_back("--save");
+  if (arguments.plan.empty() && given.empty()) {
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::missing,
+        .origin = "fleet plan",
+        .problem =
+            "name a plan, a file or one of `headroom list plans`; or describe it by --model, "
+            "--device, --price, --rate and --slo"});
+  }
+  if (arguments.plan.empty()) return plan_by_flags(arguments, catalog);
+  if (!given.empty()) {
+    throw ConfigError(Complaint{
+        .kind = ErrorKind::conflict,
+        .origin = given.front(),
+        .problem = fmt::format("is for a plan by flags, without a file: {} says it itself (--set "
+                               "changes it)",
+                               arguments.plan)});
+  }
+  const std::string trace = arguments.flags.traffic.trace.value_or("");
+  return {load_fleet_plan(arguments.plan, trace, arguments.set), {}, {}};
+}
+
 struct FleetAnswer {
   StudyAnswer answer;
   std::optional<ConfigError> not_emitted;  // the plan is kept all the same
@@ -145,11 +201,14 @@ struct FleetAnswer {
 
 FleetAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::string& version,
                                const std::atomic<bool>& interrupted) {
-  const FleetPlanFile plan = load_fleet_plan(arguments.plan, arguments.trace, arguments.set);
   const Catalog catalog = load_catalog(arguments.catalog);
+  AskedPlan asked = asked_plan(arguments, catalog);
+  const FleetPlanFile& plan = asked.plan;
   const std::string folder = folder_of(arguments, plan);
   check_emit(arguments, folder);
   std::optional<PlanFiles> files;
+  std::optional<ReplacedFile> saved;
+  if (!arguments.save.empty()) saved.emplace(arguments.save);
   if (!folder.empty()) files.emplace(folder);
   PlannerOptions options;
   options.threads = threads_of(arguments.threads);
@@ -170,6 +229,7 @@ FleetAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
       not_emitted = error;
     }
   }
+  if (saved) saved->publish(asked.saved);
   const Json answer = plan_json(plan, result, catalog, version, scenario);
   if (files) {
     files->plan.publish(json_text(answer));
@@ -184,17 +244,38 @@ FleetAnswer fleet_plan_command(const FleetPlanArguments& arguments, const std::s
                                              : fmt::format("{}/plan.html, plan.json{}{}", folder,
                                                            scenario.is_null() ? "" : ", fleet.json",
                                                            emitted ? names_of(*emitted) : "");
-  return {{arguments.json ? json_text(answer) : plan_text(plan, result, catalog, written)},
+  return {{arguments.json ? json_text(answer)
+                          : plan_text(plan, result, catalog, asked.assumed, written)},
           std::move(not_emitted)};
+}
+
+void add_plan_flags(CLI::App& plan, PlanFlags& flags) {
+  plan.add_option("--model", flags.models, "without a plan: catalog ids, names or files; a,b,...")
+      ->allow_extra_args(false);
+  plan.add_option("--device", flags.devices, "instances: 8xl40s,8xh100-sxm")
+      ->allow_extra_args(false);
+  plan.add_option("--price", flags.prices, "$ per hour of each instance: 8,20")
+      ->allow_extra_args(false);
+  plan.add_option("--engine", flags.engines, "engines, each with its release or not: vllm@0.19,...")
+      ->allow_extra_args(false);
+  with_short_numbers(plan.add_option("--rate", flags.traffic.rate, "requests per second"),
+                     "requests/s");
+  plan.add_option("--in", flags.traffic.prompt, "tokens of a prompt: 3000, 8k (1024)");
+  plan.add_option("--out", flags.traffic.output, "tokens of an answer (256)");
+  plan.add_option("--trace", flags.traffic.trace, "replay this trace file");
+  plan.add_option("--slo", flags.targets, "targets: p99_ttft=1s,p99_tpot=50ms")
+      ->allow_extra_args(false);
+  plan.add_option("--failures", flags.failures, "replicas that may be gone (0)");
 }
 
 std::function<int()> add_fleet(CLI::App& command) {
   const auto a = std::make_shared<FleetPlanArguments>();
   command.require_subcommand(1);
   CLI::App* plan = command.add_subcommand("plan", "find the cheapest fleets that meet the targets");
-  plan->add_option("plan", a->plan, "a file, or a name from `list plans`")->required();
+  plan->add_option("plan", a->plan, "a file, or a name from `list plans`; else --model and so on");
+  add_plan_flags(*plan, a->flags);
+  plan->add_option("--save", a->save, "also write the plan of these flags to this file");
   plan->add_option("-o,--output", a->output, "folder (results/<name of the plan>)");
-  plan->add_option("--trace", a->trace, "replay this trace file");
   plan->add_option("--set", a->set,
                    "path=value, e.g. traffic.scenario.workload.arrivals.request_rate=200, "
                    "slo.p99_ttft_ms=2s")

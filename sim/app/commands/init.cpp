@@ -73,14 +73,14 @@ class Questions {
       for (const Engine* engine : engines()) names.emplace_back(engine->name);
       ask(fmt::format("engine ({})", comma_list(names)), Scenario{}.engine.name, flags_.engine);
     }
-    if (!flags_.rate && !flags_.users) {
+    if (!flags_.traffic.rate && !flags_.traffic.users) {
       ask("requests per second", "1", [this](const std::string& text) {
-        flags_.rate = decimal_number(text);
-        if (!flags_.rate) throw ConfigError("expected a number above 0");
+        flags_.traffic.rate = decimal_number(text);
+        if (!flags_.traffic.rate) throw ConfigError("expected a number above 0");
       });
     }
-    if (flags_.prompt.empty()) ask("tokens of a prompt", "1024", flags_.prompt);
-    if (flags_.output.empty()) ask("tokens of an answer", "256", flags_.output);
+    if (flags_.traffic.prompt.empty()) ask("tokens of a prompt", "1024", flags_.traffic.prompt);
+    if (flags_.traffic.output.empty()) ask("tokens of an answer", "256", flags_.traffic.output);
     if (flags_.targets.empty()) {
       ask("latency targets (ttft=2s,tpot=50ms)", "none", [this](const std::string& text) {
         flags_.targets.clear();
@@ -187,13 +187,13 @@ std::function<int()> add_init(CLI::App& command) {
   command.add_option("--device", flags.device, "catalog id or name; 2x4090 for two");
   command.add_option("--devices", flags.device_count, "how many, for one replica (1)");
   command.add_option("--engine", flags.engine, "engine or engine@version");
-  with_short_numbers(command.add_option("--rate", flags.rate, "requests per second (1)"),
+  with_short_numbers(command.add_option("--rate", flags.traffic.rate, "requests per second (1)"),
                      "requests/s");
-  with_short_numbers(
-      command.add_option("--users", flags.users, "instead of --rate: each waits for its answer"),
-      "users");
-  command.add_option("--in", flags.prompt, "tokens of a prompt: 3000, 8k (1024)");
-  command.add_option("--out", flags.output, "tokens of an answer (256)");
+  with_short_numbers(command.add_option("--users", flags.traffic.users,
+                                        "instead of --rate: each waits for its answer"),
+                     "users");
+  command.add_option("--in", flags.traffic.prompt, "tokens of a prompt: 3000, 8k (1024)");
+  command.add_option("--out", flags.traffic.output, "tokens of an answer (256)");
   command
       .add_option("--slo", flags.targets,
                   "targets: ttft=2s,tpot=50ms of 99 % of the requests, or p99_ttft=2s,p95_e2el=30s")

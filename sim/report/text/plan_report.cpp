@@ -141,7 +141,8 @@ std::string chosen_text(const FleetPlanFile& plan, const FleetPlanResult& result
 }  // namespace
 
 std::string plan_text(const FleetPlanFile& plan, const FleetPlanResult& result,
-                      const Catalog& catalog, const std::string& files) {
+                      const Catalog& catalog, std::vector<std::string> assumed,
+                      const std::string& files) {
   const RunVerdict verdict = plan_verdict(plan, result);
   std::string text =
       fmt::format("{}: {}\n", title_of(verdict.verdict), visible_text(verdict.reason));
@@ -151,9 +152,10 @@ std::string plan_text(const FleetPlanFile& plan, const FleetPlanResult& result,
   text += sensitivity(plan, result);
   text += chosen_text(plan, result, catalog);
   text += "\n";
-  for (const std::string& assumption : plan_assumptions(plan, result)) {
-    text += fmt::format("assumes     {}\n", assumption);
+  for (std::string& assumption : plan_assumptions(plan, result)) {
+    assumed.push_back(std::move(assumption));
   }
+  for (const std::string& one : assumed) text += fmt::format("assumes     {}\n", one);
   text += fmt::format("simulated   {} runs\n", human_count(result.simulations));
   if (!files.empty()) text += fmt::format("files       {}\n", files);
   return text;

@@ -9,9 +9,11 @@
 
 namespace headroom {
 
-// `files`: where they were written; empty: nowhere.
+// `assumed`: what is not in the plan's own assumptions. `files`: where they were written; empty:
+// nowhere.
 [[nodiscard]] std::string plan_text(const FleetPlanFile& plan, const FleetPlanResult& result,
-                                    const Catalog& catalog, const std::string& files);
+                                    const Catalog& catalog, std::vector<std::string> assumed,
+                                    const std::string& files);
 // One self-contained HTML page of what plan_json returned.
 [[nodiscard]] std::string plan_page(const nlohmann::ordered_json& answer,
                                     const std::string& version);

@@ -129,12 +129,12 @@ std::vector<std::string> unit_notes(const std::vector<std::string>& texts) {
   std::vector<std::string> notes;
   for (const std::string& list : texts) {
     for (const std::string_view part : split(list, ',')) {
-      const std::size_t equals = std::min(part.find_first_of("=<:"), part.size());
-      const std::string_view name = trimmed(part.substr(0, equals));
-      const std::string_view value = trimmed(part.substr(std::min(equals + 1, part.size())));
-      if (!lacks_unit(name, value)) continue;
+      const std::size_t sign = std::min(part.find_first_of("=<>!:"), part.size());
+      const std::size_t behind = std::min(part.find_first_not_of("=<>!: ", sign), part.size());
+      const std::string_view value = trimmed(part.substr(behind));
+      if (!lacks_unit(trimmed(part.substr(0, sign)), value)) continue;
       notes.push_back(
-          fmt::format("{0}={1} is taken as {1} ms; write {1}s for seconds", name, value));
+          fmt::format("{0} is taken as {1} ms; write {1}s for seconds", trimmed(part), value));
     }
   }
   return notes;

@@ -18,7 +18,8 @@ namespace headroom {
 [[nodiscard]] std::vector<Limit> parse_targets(const std::vector<std::string>& texts,
                                                const std::string& origin = "--slo");
 
-// One sentence for each target whose time has no unit: it may have been meant in seconds.
+// One sentence for each target, or condition on a latency ("p99_ttft <= 2"), whose time has no
+// unit: it may have been meant in seconds.
 [[nodiscard]] std::vector<std::string> unit_notes(const std::vector<std::string>& texts);
 
 // `targets`, and of `slo` the limits on latencies of all requests that they do not replace.

@@ -78,6 +78,15 @@ bool FleetSizer::add_run(const Load& load, Sums& sums, FleetMeasure& measure) {
     fail(measure, PlanFate::throughput, fmt::format("of {} requests {}", s.requests.arrived, lost));
     return false;
   }
+  // Any queue keeps targets on the time per token.
+  const bool limits_waits = tightest_limit(plan_, "_ttft_") || tightest_limit(plan_, "_e2el_");
+  if (!limits_waits && !s.windows.stationarity.stationary) {
+    fail(measure, PlanFate::throughput,
+         fmt::format("the backlog grows with {} replica{} (no target on TTFT or E2EL says how long "
+                     "requests may wait)",
+                     measure.replicas, measure.replicas == 1 ? "" : "s"));
+    return false;
+  }
   const ServingMetrics& m = s.metrics;
   for (std::size_t i = 0; i < plan_.targets.size(); ++i) {
     sums.values[i].push_back(plan_metric(m, plan_.targets[i].metric));

@@ -18,7 +18,7 @@ void check_names(const FleetPlanFile& plan, const Catalog& catalog) {
     try {
       look_up();
     } catch (const ConfigError& error) {
-      throw error.at(plan.file, place);
+      throw error.at(origin_of({plan.file, {}, plan.origins}, place), place);
     }
   };
   for (std::size_t i = 0; i < plan.models.size(); ++i) {

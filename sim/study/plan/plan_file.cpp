@@ -166,6 +166,12 @@ class PlanReader {
     }
     plan_.workload = base["workload"];
     spell_out(plan_.workload, "/workload");
+    // Of the traffic's scenario, as the scenarios of candidates have it.
+    constexpr std::string_view kScenario = "/traffic/scenario";
+    for (const auto& [pointer, flag] : document_.overrides) {
+      const bool inside = scenario.is_object() && pointer.starts_with(kScenario);
+      plan_.origins[inside ? pointer.substr(kScenario.size()) : pointer] = flag;
+    }
   }
 
   void replace_trace(const std::string& trace) {
@@ -369,6 +375,11 @@ std::optional<double> tightest_limit(const FleetPlanFile& plan, std::string_view
 FleetPlanFile parse_fleet_plan(const JsonDocument& document, const std::string& directory,
                                const std::string& trace) {
   return PlanReader(document, directory).read(trace);
+}
+
+FleetPlanFile set_fleet_plan(JsonDocument& document, const std::vector<std::string>& set) {
+  for (const std::string& assignment : set) set_value(document, assignment);
+  return parse_fleet_plan(document, "", "");
 }
 
 FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace,

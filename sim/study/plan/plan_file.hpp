@@ -43,11 +43,12 @@ struct PlanInstance {
 struct FleetPlanFile {
   std::string name;
   std::string description;
-  std::string file;                            // as errors call it
-  Json workload;                               // of the base traffic
-  double scale = 1;                            // of its rate
-  std::string directory;                       // that file names in it are relative to
-  std::map<std::string, std::string> origins;  // JSON pointer -> the flag that set it
+  std::string file;       // as errors call it
+  Json workload;          // of the base traffic
+  double scale = 1;       // of its rate
+  std::string directory;  // that file names in it are relative to
+  // JSON pointer in a candidate's scenario, else in the plan -> the flag that set it.
+  std::map<std::string, std::string> origins;
   std::vector<PlanTarget> targets;
   std::vector<PlanModel> models;
   std::optional<double> min_quality;
@@ -78,6 +79,10 @@ inline constexpr std::int64_t kMostPlanRounds = 8;
 // path=value, applied to the plan in order.
 [[nodiscard]] FleetPlanFile load_fleet_plan(const std::string& name, const std::string& trace,
                                             const std::vector<std::string>& set);
+// A plan that is no file: `document` after `set`, which is applied to it. Names of files are
+// relative to the current folder.
+[[nodiscard]] FleetPlanFile set_fleet_plan(JsonDocument& document,
+                                           const std::vector<std::string>& set);
 // `directory`: that of the file; a base scenario is searched there first.
 [[nodiscard]] FleetPlanFile parse_fleet_plan(const JsonDocument& document,
                                              const std::string& directory,

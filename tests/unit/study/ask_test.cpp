@@ -93,9 +93,9 @@ TEST_CASE("targets are read with their units", "[ask]") {
 }
 
 TEST_CASE("a time without a unit is milliseconds, and said to be", "[ask]") {
-  CHECK(unit_notes({"p99_ttft=2,p95_tpot=50ms", "mean_itl < 3"}) ==
+  CHECK(unit_notes({"p99_ttft=2,p95_tpot=50ms", "mean_itl <= 3"}) ==
         std::vector<std::string>{"p99_ttft=2 is taken as 2 ms; write 2s for seconds",
-                                 "mean_itl=3 is taken as 3 ms; write 3s for seconds"});
+                                 "mean_itl <= 3 is taken as 3 ms; write 3s for seconds"});
   CHECK(unit_notes({"p99_ttft_ms=2", "p99_ttft=2s", "p99_ttft"}).empty());
 }
 

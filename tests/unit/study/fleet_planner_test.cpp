@@ -73,6 +73,21 @@ TEST_CASE("a fleet is as small as its targets allow") {
   CHECK(fleet.joules_per_token == Approx(*fleet.whole.mean_w / fleet.whole.output_tokens_per_s));
 }
 
+TEST_CASE("a fleet without a target on waiting keeps up with its traffic all the same") {
+  // One L40S takes 20 requests/s only into a queue that grows, at a steady time per token.
+  FleetPlanFile plan = chat_plan(kOneModel);
+  plan.targets = {{"p99_tpot_ms", 500}};
+  const FleetPlanResult result = planned(plan);
+  const PlannedFleet& fleet = only_fleet(result);
+  REQUIRE(fleet.fate == PlanFate::met);
+  CHECK(fleet.whole.p99_ttft_ms < 10'000);
+  const Catalog catalog = Catalog::embedded();
+  FleetSizer sizer(plan, fleet.candidate, result.traffic[0], catalog, nullptr);
+  const FleetMeasure one = sizer.judge(1, {});
+  CHECK_FALSE(one.kept());
+  CHECK_THAT(one.reason, Catch::Contains("backlog grows"));
+}
+
 TEST_CASE("a length that no request needs keeps no device out of a plan") {
   const std::string text = R"({
     "traffic": {"scenario": {"workload": {"arrivals": 1, "num_requests": 60,
@@ -208,7 +223,7 @@ TEST_CASE("a table of fleets shows every latency that has a target") {
   const PlannedFleet& fleet = only_fleet(result);
   REQUIRE(fleet.fate == PlanFate::met);
   REQUIRE(fleet.whole.targets.size() == 3);
-  const std::string text = plan_text(plan, result, Catalog::embedded(), "");
+  const std::string text = plan_text(plan, result, Catalog::embedded(), {}, "");
   const std::size_t head = text.find("mean TTFT  p99 TTFT");
   INFO(text);
   CHECK(head != std::string::npos);
