@@ -27,6 +27,7 @@ ModelRow parse_model(CatalogFields row) {
   model.aliases = row.texts("aliases");
   model.source = row.text("source");
   static_cast<void>(row.text_or_empty("notes"));
+  model.pooling = row.flag("pooling");
   model.config = row.json_text("config", true);
   model.quantization = row.json_text("quantization", false);
   model.shown_as = row.place();

@@ -20,6 +20,7 @@ struct ModelRow {
   std::vector<std::string> aliases;  // other repositories of the same geometry
   std::string source;
   std::string config;        // JSON text
+  bool pooling = false;      // makes vectors of prompts, as its repository says (modules.json)
   std::string quantization;  // body of hf_quant_config.json; may be empty
   std::string shown_as;      // "file: /models/3", for errors
 };

@@ -113,7 +113,7 @@ std::int64_t ModelSpec::layers_of(std::size_t kind) const {
 }
 
 bool is_embedding_model(const ModelSpec& model) {
-  return model.id.find("embedding") != std::string::npos ||
+  return model.pooling || model.id.find("embedding") != std::string::npos ||
          model.hf_repo.find("Embedding") != std::string::npos;
 }
 

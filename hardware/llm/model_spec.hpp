@@ -194,6 +194,7 @@ struct ModelSpec {
   std::int64_t rotary_rows = 0;             // of all rotary tables together; 0: one of max_position
   std::int64_t embedding_width = 0;         // 0: hidden (OPT-350M projects a narrower table)
   std::int64_t extra_embedding_params = 0;  // per-layer input tables (Gemma 3n)
+  bool pooling = false;                     // makes vectors, by its row of the catalog
   bool layer_norm = false;                  // with bias, two vectors; false: RMS norm, one
   bool tie_embeddings = false;
   bool head_bias = false;
@@ -217,7 +218,7 @@ struct ModelSpec {
 };
 
 // Makes vectors of prompts and no tokens. Files of models for sentence-transformers say it, which
-// the name stands for here.
+// the row of the catalog or the name stands for here.
 [[nodiscard]] bool is_embedding_model(const ModelSpec& model);
 
 // Appends `count` layers of `kind`, which joins an equal one that is there already.

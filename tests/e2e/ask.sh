@@ -39,6 +39,10 @@ answer 0 engine.txt --model qwen3-8b --device l40s --engine sglang --environment
 most=$(sed -nE 's/^headroom +up to ([0-9.]+) requests.*/\1/p' engine.txt)
 grep -qE "sglang .* docker +HOLDS +$most requests/s" engines.txt || fail "$most: $(cat engines.txt)"
 
+# A model whose row of the catalog says that it makes vectors, whatever its name.
+answer 0 vectors.txt --model e5-mistral-7b --device l40s --rate 1 --in 500
+grep -q 'a vector out' vectors.txt || fail "$(cat vectors.txt)"
+
 # Too much, with what to change; one thread or two.
 answer 4 much.json --rate 300 --in 3000 --out 400 --slo p99_ttft=2s --device l40s --json -j 1 \
   -- vllm serve meta-llama/Llama-3.1-8B-Instruct
