@@ -206,12 +206,12 @@ bool is_scenario(const std::string& word) {
                              [&](const EmbeddedFile& file) { return file.name == word + ".json"; });
 }
 
-void set_device(const std::string& text, JsonDocument& document) {
-  if (text.empty()) return;
+std::string set_device(const std::string& text, JsonDocument& document) {
+  if (text.empty()) return "";
   Json& root = document.root;
   const std::optional<CountedDevice> counted = counted_device(text);
   root["device"] = counted ? counted->name : text;
-  if (!counted) return;
+  if (!counted) return "";
   const std::int64_t devices = counted->count;
   if (devices == 0) {
     throw ConfigError(
@@ -220,7 +220,7 @@ void set_device(const std::string& text, JsonDocument& document) {
                   .problem = "asks for no device: expected a count from 1 on, as in 2xrtx4090"});
   }
   if (const auto stated = stated_devices(root)) {
-    if (*stated == devices) return;
+    if (*stated == devices) return "";
     throw ConfigError(Complaint{
         .kind = ErrorKind::conflict,
         .origin = "--device",
@@ -230,7 +230,11 @@ void set_device(const std::string& text, JsonDocument& document) {
                                "out here, or change it there",
                                *stated)});
   }
-  set_option(document, fmt::format("engine.{}={}", split_option(root), devices));
+  const std::string option = split_option(root);
+  set_option(document, fmt::format("engine.{}={}", option, devices));
+  if (devices == 1) return "";
+  return fmt::format("{} {}, for the {} devices: a command needs the flag for it", option, devices,
+                     devices);
 }
 
 std::int64_t tokens_of(std::string_view flag, const std::string& text, std::int64_t otherwise) {

@@ -43,8 +43,9 @@ struct DescribedSystem {
 // A file, or the name of an embedded scenario.
 [[nodiscard]] bool is_scenario(const std::string& word);
 
-// "2x4090" is two of a device in one replica. Empty: nothing changes.
-void set_device(const std::string& text, JsonDocument& document);
+// "2x4090" is two of a device in one replica. Empty: nothing changes. What a command would have to
+// say for that, where it names no parallel size; else empty.
+std::string set_device(const std::string& text, JsonDocument& document);
 
 // Before set_device(): where no engine is named and the usual one has no back end for the device,
 // names the first that has, and says so. Empty: nothing changes, also for a device that the catalog

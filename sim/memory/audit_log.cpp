@@ -72,7 +72,7 @@ class SystemOfLog {
     s_.environment.name = query_.environment;
     EngineSection& e = s_.engine;
     if (query_.arguments) e = *query_.arguments;
-    if (log_.quantization) e.quantization.clear();  // below, by what the checkpoint is
+    if (log_.quantization) e.quantization = "auto";  // below, by what the checkpoint is
     e.name = log_.engine->name;
     if (log_.version) {
       e.version = log_.version->value;
@@ -123,11 +123,12 @@ class SystemOfLog {
     // A checkpoint that is quantised says so itself.
     const std::string name = choice_of("/engine/quantization", log_.quantization->value);
     const auto named = find_checkpoint(catalog_, s_.model);
-    const bool own = named && is_quantised(main_dtype(catalog_.model(named->model)));
+    const bool own = named && (!named->quantization.empty() ||
+                               is_quantised(main_dtype(catalog_.model(named->model))));
     const bool unknown = name.empty() || is_checkpoint_method(name);
     if (!unknown && !own) e.quantization = name;
     if (unknown && !own) {
-      assume(fmt::format("quantization {}: unknown, so the checkpoint's formats are used",
+      assume(fmt::format("quantization {}: the checkpoint's formats, which its name does not say",
                          log_.quantization->value));
     }
   }

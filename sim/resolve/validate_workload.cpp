@@ -312,9 +312,6 @@ class WorkloadValidator {
   void check_max_tokens() const {
     const MaxTokensSection& m = w_.max_tokens;
     if (m.rule == "value" && !m.value) missing("max_tokens/value", "tokens");
-    if (m.rule == "times_output" && !m.times_output) {
-      missing("max_tokens/times_output", "a factor");
-    }
     if (m.rule == "per_class" && m.per_class.empty()) {
       missing("max_tokens/per_class", "a list of tokens");
     }

@@ -337,7 +337,7 @@ const OptionRow kRequestRows[] = {
      .reach = of_workload<&W::max_tokens, &M::times_output>,
      .bounds = {.low = 1, .high = 1e6},
      .doc = "max_tokens as a multiple of the true output",
-     .absent = "required",
+     .absent = "1",
      .only_with = "/workload/max_tokens/rule=times_output"},
     {.pointer = "/workload/max_tokens/per_class",
      .reach = of_workload<&W::max_tokens, &M::per_class>,

@@ -99,6 +99,15 @@ from_says tgi.log '"name": "tgi"' '"tensor_parallel_size": 2' '"max_total_tokens
 "$HEADROOM" audit vllm.log --model qwen3-8b --device h100-sxm >answer.txt
 grep -q '^graphs  *-  *0\.00 ' answer.txt || fail "graphs in eager mode: $(cat answer.txt)"
 
+# A method of checkpoints is not an option of its own: the checkpoint's name says it.
+config="model='Qwen/Qwen3-32B-AWQ', quantization=awq_marlin, max_seq_len=8192"
+sed "s|non-default args.*|Initializing a V1 LLM engine (v0.11.0) with config: $config|" vllm.log \
+  >awq.log
+"$HEADROOM" from awq.log >awq.json
+! grep -q '"quantization"' awq.json || fail "$(cat awq.json)"
+"$HEADROOM" ask awq.log --device l40s --rate 1 --in 500 --out 50 >answer.txt ||
+  fail "$(cat answer.txt)"
+
 # A device that cannot be the log's.
 cat >held.log <<'LOG'
 [2025-10-16 09:05:01] server_args=ServerArgs(model_path='Qwen/Qwen3-8B', tp_size=1)

@@ -11,6 +11,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -121,9 +122,15 @@ std::string named_device(const Json& root) {
   return device != root.end() && device->is_string() ? device->get<std::string>() : "";
 }
 
-// The parts of a list between commas; one empty part for no list.
-std::vector<std::string> parts_or_none(const std::vector<std::string>& list) {
+// The parts of a list between commas; one empty part for a flag that is not given.
+std::vector<std::string> parts_or_none(const std::vector<std::string>& list,
+                                       std::string_view flag) {
   std::vector<std::string> parts = split_list(list);
+  if (parts.empty() && !list.empty()) {
+    throw ConfigError(Complaint{.kind = ErrorKind::missing,
+                                .origin = std::string(flag),
+                                .problem = "expected a name, or several between commas"});
+  }
   if (parts.empty()) parts.emplace_back();
   return parts;
 }
@@ -138,8 +145,8 @@ std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system,
   query.doubt = system.doubt;
   query.context = tokens_of("--context", a.context, 0);
   std::vector<AskQuery> queries;
-  for (const std::string& model : parts_or_none(a.system.models)) {
-    for (const std::string& device : parts_or_none(a.system.devices)) {
+  for (const std::string& model : parts_or_none(a.system.models, "--model")) {
+    for (const std::string& device : parts_or_none(a.system.devices, "--device")) {
       query.document = system.document;
       Json& root = query.document.json.root;
       if (!model.empty()) root["model"] = model;
@@ -148,7 +155,9 @@ std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system,
         const bool is_new = std::ranges::find(system.assumed, note) == system.assumed.end();
         if (!note.empty() && is_new) system.assumed.push_back(note);
       }
-      set_device(device.empty() ? named_device(root) : device, query.document.json);
+      const std::string split =
+          set_device(device.empty() ? named_device(root) : device, query.document.json);
+      if (!a.system.source.empty() && !split.empty()) system.assumed.push_back(split);
       if (!root.contains("device")) {
         throw ConfigError(Complaint{
             .kind = ErrorKind::missing,
@@ -170,15 +179,15 @@ std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system,
 }
 
 // Of a model that makes vectors prompts are simulated alone: one token is the least that a request
-// may have, and has no step of its own.
-void leave_out_answers(const AskArguments& a, const Catalog& catalog, AskQuery& query,
+// may have, and has no step of its own. `alone`: --out can be meant for no other system.
+void leave_out_answers(const AskArguments& a, const Catalog& catalog, bool alone, AskQuery& query,
                        std::vector<std::string>& assumed) {
   const Scenario scenario = with_settings(query.document, {});
   if (!makes_vectors(scenario, catalog)) return;
   const LengthSection& output = scenario.workload.output;
   if (output.law == "fixed" && output.tokens == 1) return;
   const std::string& model = scenario.model;
-  if (!a.traffic.output.empty()) {
+  if (alone && !a.traffic.output.empty()) {
     throw ConfigError(Complaint{
         .kind = ErrorKind::unsupported,
         .origin = "--out",
@@ -252,16 +261,16 @@ struct Asked {
 
 // Every engine in every environment.
 Asked asked_systems(AskArguments a, const Catalog& catalog) {
-  const std::vector<std::string> set = a.system.set;
   Asked asked;
-  for (const std::string& engine : parts_or_none(a.engines)) {
+  for (const std::string& engine : parts_or_none(a.engines, "--engine")) {
     a.system.engine = engine;
-    for (const std::string& environment : parts_or_none(a.environments)) {
-      a.system.set = set;
-      if (!environment.empty()) {
-        a.system.set.insert(a.system.set.begin(), "environment.name=" + environment);
-      }
+    for (const std::string& environment : parts_or_none(a.environments, "--environment")) {
       DescribedSystem system = described_system(a.system, "ask");
+      if (!environment.empty()) {
+        JsonDocument& document = system.document.json;
+        set_option(document, "environment.name=" + environment);
+        document.overrides["/environment/name"] = "--environment " + environment;
+      }
       const bool has_load = set_traffic(a, system);
       const std::vector<AskQuery> queries = queries_of(a, system, has_load, catalog);
       asked.queries.insert(asked.queries.end(), queries.begin(), queries.end());
@@ -294,7 +303,7 @@ Asked asked_services(AskArguments a, const Catalog& catalog) {
   std::ranges::copy_if(a.system.set, std::back_inserter(traffic), is_traffic);
   std::erase_if(a.system.set, is_traffic);
   set_environment_of_services(a);
-  const std::vector<std::string> devices = parts_or_none(a.system.devices);
+  const std::vector<std::string> devices = parts_or_none(a.system.devices, "--device");
   const std::vector<std::string> set = std::exchange(a.system.set, traffic);
   a.system.devices.clear();
   Asked asked;
@@ -333,8 +342,38 @@ bool one_holds(const std::vector<AskAnswer>& answers, std::size_t together) {
   return false;
 }
 
+// Flags of `ask` within the engine's command, and targets that the shell took apart.
+void check_words(const AskArguments& a) {
+  constexpr std::array<std::string_view, 5> kOwn{"--rate", "--users", "--in", "--out", "--slo"};
+  for (const std::string& words : a.system.source) {
+    std::istringstream in(words);
+    for (std::string word; in >> word;) {
+      const std::string flag = word.substr(0, word.find('='));
+      if (std::ranges::find(kOwn, flag) == kOwn.end()) continue;
+      throw ConfigError(Complaint{.kind = ErrorKind::conflict,
+                                  .origin = flag,
+                                  .problem = "is a flag of `headroom ask`, and stands in the "
+                                             "engine's command: put it before --"});
+    }
+  }
+  if (a.targets.empty() || a.system.source.size() != 1) return;
+  const std::string& word = a.system.source.front();
+  if (word.find('=') == std::string::npos || is_input(word)) return;
+  try {
+    (void)parse_targets({word});
+  } catch (const ConfigError&) {
+    return;
+  }
+  throw ConfigError(Complaint{.kind = ErrorKind::conflict,
+                              .origin = "--slo",
+                              .value = word,
+                              .problem = "is a target of its own: join them with a comma, --slo "
+                                         "p99_ttft=2s,p95_tpot=50ms"});
+}
+
 // A model's name where a command, a file or a scenario stands.
 void check_source(const AskArguments& a, const Catalog& catalog) {
+  check_words(a);
   if (a.system.source.size() != 1) return;
   const std::string& word = a.system.source.front();
   if (is_input(word) || is_scenario(word) || !catalog.has_model(word)) return;
@@ -357,7 +396,9 @@ int ask_command(AskArguments& a) {
   const std::vector<std::string> units = unit_notes(a.targets);
   asked.assumed.insert(asked.assumed.end(), units.begin(), units.end());
   const std::size_t notes = asked.assumed.size();
-  for (AskQuery& query : asked.queries) leave_out_answers(a, catalog, query, asked.assumed);
+  for (AskQuery& query : asked.queries) {
+    leave_out_answers(a, catalog, asked.queries.size() == 1, query, asked.assumed);
+  }
   if (asked.queries.size() == 1 && asked.assumed.size() > notes) {
     std::erase(asked.assumed, usual_lengths(a.traffic));
   }

@@ -275,9 +275,12 @@ class Asker {
                       fmt::format("{} is {}, below {}", latency_title(nearest->metric),
                                   latency_text(nearest->ms), latency_text(*nearest->limit_ms)));
     }
-    conclude(HoldVerdict::holds, !query_.has_load            ? "the engine starts"
-                                 : answer_.latencies.empty() ? "the engine keeps up"
-                                                             : untargeted_reason(run));
+    if (!query_.has_load) return conclude(HoldVerdict::holds, "the engine starts");
+    if (answer_.latencies.empty()) return conclude(HoldVerdict::holds, "the engine keeps up");
+    // Users without a target wait as long as it takes: nobody does for a minute.
+    constexpr double kLongWaitMs = 60e3;
+    const bool waits = run.summary.metrics.mean_ttft_ms > kLongWaitMs;
+    conclude(waits ? HoldVerdict::tight : HoldVerdict::holds, untargeted_reason(run));
   }
 
   void conclude(HoldVerdict verdict, std::string reason) {
