@@ -209,7 +209,8 @@ for name in qwen3-32b qwen3-32b:q4_k_m; do
   grep -q " $name on 2 x h100-sxm: " variants.txt || fail "$(cat variants.txt)"
 done
 
-# Without targets any wait is accepted, if tightly beyond a minute: the answer names it, and what memory and throughput carry.
+# Without targets any wait is accepted, if tightly beyond a minute: the answer names it, and what
+# memory and throughput carry.
 open=(--users 300 --in 4000 --out 200)
 answer 0 open.txt --model llama-3.1-8b --device l40s "${open[@]}"
 tr -s '\n ' ' ' <open.txt >line.txt
@@ -221,7 +222,8 @@ grep -qE ' at once [0-9]+ requests of this length, .*: the other users wait' lin
   fail "$(cat open.txt)"
 grep -q ' targets none, ' line.txt || fail "$(cat open.txt)"
 answer 0 rows.txt --model llama-3.1-8b --device l40s,h100-sxm "${open[@]}"
-[[ $(grep -cE '(HOLDS|TIGHT) +[0-9.]+ requests/s +[0-9]+ ' rows.txt) == 2 ]] || fail "$(cat rows.txt)"
+[[ $(grep -cE '(HOLDS|TIGHT) +[0-9.]+ requests/s +[0-9]+ ' rows.txt) == 2 ]] ||
+  fail "$(cat rows.txt)"
 
 # The answer in a file, by its name.
 answer 0 shown.txt small.json -o kept.md
