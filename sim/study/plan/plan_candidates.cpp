@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "hardware/checkpoint_names.hpp"
 #include "scheduler/routing/routers.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/study/plan/plan_traffic.hpp"
@@ -24,6 +25,7 @@ void check_names(const FleetPlanFile& plan, const Catalog& catalog) {
   for (std::size_t i = 0; i < plan.models.size(); ++i) {
     const std::string& name = plan.models[i].model;
     if (name.find('/') != std::string::npos || name.ends_with(".json")) continue;  // maybe a path
+    if (find_checkpoint(catalog, name)) continue;
     check(fmt::format("/models/{}", i), [&] { static_cast<void>(catalog.model(name)); });
   }
   for (std::size_t i = 0; i < plan.instances.size(); ++i) {
