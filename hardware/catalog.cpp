@@ -234,6 +234,17 @@ bool Catalog::has_model(std::string_view id) const { return models_.find(id).has
 
 std::string Catalog::model_called(std::string_view name) const { return models_.called(name); }
 
+std::string Catalog::repository_called(std::string_view name) const {
+  const std::optional<ModelRow> row = models_.find(model_called(name));
+  if (!row) return "";
+  std::vector<std::string> repositories = row->aliases;
+  repositories.push_back(row->hf_repo);
+  const auto found = std::ranges::find_if(repositories, [&](const std::string& repository) {
+    return lower_case(repository.substr(repository.find('/') + 1)) == lower_case(std::string(name));
+  });
+  return found == repositories.end() ? "" : *found;
+}
+
 ModelSpec Catalog::model(std::string_view id, const std::filesystem::path& overrides) const {
   const std::optional<ModelRow> row = models_.find(id);
   if (!row) {

@@ -50,6 +50,8 @@ class Catalog {
   // The id of the model whose repository has this name (in any case, with or without dashes,
   // without the organisation), else empty.
   [[nodiscard]] std::string model_called(std::string_view name) const;
+  // "ORG/NAME" of a repository's name without its organisation, in any case, else empty.
+  [[nodiscard]] std::string repository_called(std::string_view name) const;
   // By id, else by its name or an alias, in any spelling ("RTX 4090", "nvidia-a40"). ConfigError:
   // none is called so, or several are and it is the usual name of none, which it lists.
   [[nodiscard]] const DeviceSpec& device(std::string_view name) const;

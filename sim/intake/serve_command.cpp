@@ -147,7 +147,10 @@ std::string launched_model(const std::string& given, const Catalog& catalog) {
   if (given.find('/') != std::string::npos) return given;
   // A tag of Ollama's library ("llama3.1:8b") means nothing to another engine.
   const bool is_tag = given.find(':') != std::string::npos;
-  if (!is_tag && !catalog.has_model(given)) return given;
+  if (!is_tag && !catalog.has_model(given)) {
+    const std::string repository = catalog.repository_called(given);
+    return repository.empty() ? given : repository;
+  }
   const std::optional<NamedCheckpoint> named = find_checkpoint(catalog, given);
   const std::string repository = named ? catalog.model(named->model).hf_repo : "";
   return repository.empty() ? given : repository;

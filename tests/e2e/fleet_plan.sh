@@ -103,7 +103,7 @@ grep -q '^assumes .*1024 tokens in and 256 out' usual.txt || fail 'usual lengths
 # A name without its organisation, and a checkpoint that somebody quantised; the start line has it.
 "$HEADROOM" fleet plan --model Llama-3.1-8B-Instruct,Qwen3-8B-AWQ --device l40s --price 1 --rate 2 \
   --in 500 --out 100 --slo p99_ttft=1s >names.txt 2>/dev/null
-grep -q '^start .*vllm serve .*\(Llama-3.1-8B-Instruct\|Qwen3-8B-AWQ\)' names.txt ||
+grep -q '^start .*vllm serve \(meta-llama/Llama-3.1-8B-Instruct\|Qwen3-8B-AWQ\)' names.txt ||
   fail "$(cat names.txt)"
 # A trace is found from where the plan is saved.
 printf 'TIMESTAMP,ContextTokens,GeneratedTokens\n' >trace.csv

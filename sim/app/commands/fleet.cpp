@@ -152,7 +152,7 @@ struct AskedPlan {
 std::string saved_text(Json root, const std::string& file) {
   Json& workload = root["traffic"]["scenario"]["workload"];
   if (workload.contains("trace")) {
-    std::string& trace = workload["trace"]["file"].get_ref<std::string&>();
+    auto& trace = workload["trace"]["file"].get_ref<std::string&>();
     const fs::path folder = fs::path(file).parent_path();
     if (!fs::path(trace).is_absolute()) {
       trace = fs::proximate(trace, folder.empty() ? "." : folder).generic_string();

@@ -128,7 +128,7 @@ TEST_CASE("all flags that a plan lacks are named at once, prices with the user's
 }
 
 TEST_CASE("a wrong value of a plan by flags is told with its flag") {
-  const auto origin = [](PlanFlags flags, const std::vector<std::string>& set = {}) {
+  const auto origin = [](const PlanFlags& flags, const std::vector<std::string>& set = {}) {
     return read_error(flags, set).complaint.origin;
   };
   PlanFlags flags = chat_flags();

@@ -40,6 +40,7 @@ TEST_CASE("the checkpoint that the user named is deployed, not another one of it
   const Catalog catalog = Catalog::embedded();
   CHECK(launched_model("llama-3.1-8b", catalog) == "meta-llama/Llama-3.1-8B");
   CHECK(launched_model("Qwen3-32B-AWQ", catalog) == "Qwen3-32B-AWQ");
+  CHECK(launched_model("llama-3.1-8b-instruct", catalog) == "meta-llama/Llama-3.1-8B-Instruct");
   Scenario tagged = load_scenario("demo", {});
   tagged.model = "llama3.1:8b";  // no repository
   const EmittedDeployment emitted = emit_deployment("compose", tagged, catalog, {});

@@ -70,7 +70,7 @@ TEST_CASE("a step pays for the tiles of its experts") {
   StepShape shape;
   shape.chunk_rows = shape.sampled_rows = 1;
   shape.chunk_tokens = shape.chunk_context = 128;
-  const DeviceSpec device = catalog.device("rtx3090");
+  const DeviceSpec& device = catalog.device("rtx3090");
   const auto ms = [&] {
     StepPrice price;
     RooflineCost(catalog.model("qwen3-30b-a3b"), device, row, {}).price(shape, price);
@@ -92,7 +92,7 @@ TEST_CASE("latent queries of a decode are vectors") {
   shape.decode_rows = shape.sampled_rows = 1;
   shape.decode_context = 1000;
   StepPrice price;
-  const DeviceSpec device = catalog.device("h200-sxm");
+  const DeviceSpec& device = catalog.device("h200-sxm");
   RooflineCost(catalog.model("deepseek-v3"), device, row, {}).price(shape, price);
   CHECK(static_cast<double>(price.base_terms[CostTerm::attention_decode]) / 1048576e6 ==
         Approx(1000 * 61 * 2.0 * 1088 * 128 / (0.01 * device.fp16_flops) * 1e3).epsilon(1e-2));
