@@ -8,9 +8,10 @@
 
 namespace headroom {
 
-// Columns that an expert's tile costs per token that reaches it, at most: gpt-oss-20b on an RTX
-// 3090 in micro batches of 32 to 512 (table of llama.cpp pull request 20586).
-inline constexpr double kExpertSpread = 6;
+// Columns that an expert's tile costs per token that reaches it, at most. Between 6, of gpt-oss-20b
+// on an RTX 3090 (table of llama.cpp pull request 20586, 8 experts for one that is picked), and 3,
+// of gpt-oss-120b on GB10 (17906, 32 for one).
+inline constexpr double kExpertSpread = 4;
 
 // What products of a batch cost beyond a rate per token. Without constants of its own (all 0) a
 // batch costs as its tokens do.
