@@ -34,11 +34,11 @@ struct RooflineOptions {
   Dtype kv = Dtype::bf16;
   std::vector<std::int32_t> capture_sizes;  // ascending; empty: decode batches are not padded
   CostLimits limits;
-  HostReads host;  // not from the device's memory
+  HostReads host;               // not from the device's memory
+  double host_bytes_per_s = 1;  // of host
   // Prompts of latent attention multiply with the latent, as decodes do, not with the keys and
   // values of each head that it stands for.
   bool absorbs_prompts = false;
-  double host_bytes_per_s = 1;  // of host
 };
 
 class RooflineCost final : public StepCost {

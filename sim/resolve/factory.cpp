@@ -143,8 +143,8 @@ RooflineOptions roofline_options(const Resolved& resolved, TokenCount pool_token
   // Prompts of 32 tokens or more copy the layers to the device (ggml-cuda.cu,
   // ggml_backend_cuda_device_offload_op), over a link of about the rate of the host's memory.
   roofline.host = resolved.host_reads;
-  roofline.absorbs_prompts = resolved.engine->traits.absorbs_prompts;
   roofline.host_bytes_per_s = resolved.scenario.environment.host_read_gb_per_s * 1e9;
+  roofline.absorbs_prompts = resolved.engine->traits.absorbs_prompts;
   roofline.limits.max_num_seqs = step_limits(resolved).max_num_seqs;
   roofline.limits.max_step_tokens = largest_step_tokens(resolved, pool_tokens);
   roofline.limits.max_model_len = longest_request(resolved);
