@@ -170,6 +170,21 @@ KernelTime KernelLibrary::Tables::time(const KernelSurface& surface, KernelKey k
   return marked(surface.time(peaks, key, point));
 }
 
+KernelTime KernelLibrary::Tables::exchange(const KernelSurface& surface, KernelKey key,
+                                           std::int64_t gpus, double elements) const {
+  const PointParts<2> point{static_cast<double>(gpus), elements};
+  const KernelTime own = time(surface, key, point);
+  if (!relative || peaks.link_peers == 0) return own;
+  constexpr double kMeasured = 8;  // KernelsOf::link is a share of what so many attain
+  const auto rate = [](const DevicePeaks& of, double devices) {
+    return of.link_bytes * share_of_links(devices, of.link_peers) * devices / (devices - 1);
+  };
+  const double as_long = elements * rate(file.peaks(), kMeasured) / rate(peaks, point[0]);
+  const LogRatio ratio = surface.at(key, PointParts<2>{kMeasured, as_long});
+  const KernelTime meshed = marked(surface.time(peaks, key, point, ratio));
+  return meshed.us < own.us ? meshed : own;
+}
+
 KernelTime KernelLibrary::Tables::recurrent_time(KernelClass kind, KernelKey key,
                                                  KernelPoint point) const {
   const KernelTables& of = recurrent(kind);
@@ -305,8 +320,7 @@ KernelTime KernelLibrary::all_reduce(std::int64_t gpus, double elements, bool ca
     const KernelSurface* other = tables_->file.surface(KernelClass::all_reduce, engine);
     if (other != nullptr) surface = other;
   }
-  const KernelTime own =
-      tables_->time(*surface, key, PointParts<2>{static_cast<double>(gpus), elements});
+  const KernelTime own = tables_->exchange(*surface, key, gpus, elements);
   if (elements <= kNcclFrom) return own;
   const KernelTime other = nccl(Collective::all_reduce, gpus, elements);
   return other.us < own.us ? other : own;
@@ -317,8 +331,7 @@ KernelTime KernelLibrary::nccl(Collective operation, std::int64_t gpus, double e
   check_amounts({elements});
   if (gpus == 1) return {};
   const KeyParts<1> key{static_cast<std::int64_t>(operation)};
-  return tables_->time(tables_->surface(KernelClass::nccl), key,
-                       PointParts<2>{static_cast<double>(gpus), elements});
+  return tables_->exchange(tables_->surface(KernelClass::nccl), key, gpus, elements);
 }
 
 }  // namespace headroom

@@ -47,6 +47,11 @@ struct KernelLibrary::Tables {
   // `time` on the device that the library is for.
   [[nodiscard]] KernelTime time(const KernelSurface& surface, KernelKey key,
                                 KernelPoint point) const;
+  // That `gpus` devices exchange `elements`. Devices with a link to each other attain of the links
+  // in use what they attain of all; those of the tables, behind a switch, more the more they are.
+  // The share grows with the time that bytes take, not with bytes: latencies do not scale.
+  [[nodiscard]] KernelTime exchange(const KernelSurface& surface, KernelKey key, std::int64_t gpus,
+                                    double elements) const;
   // The same of recurrent(kind).
   [[nodiscard]] KernelTime recurrent_time(KernelClass kind, KernelKey key, KernelPoint point) const;
   // At best scaled_from_relative where the tables are another device's.
