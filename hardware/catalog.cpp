@@ -139,7 +139,7 @@ ModelSpec read_row(const ModelRow& row, const HfText& overrides) {
                                    {quantization, row.shown_as}, overrides);
   model.id = row.id;
   model.hf_repo = row.hf_repo;
-  model.pooling = row.pooling;
+  model.pooling = model.pooling || row.pooling;
   model.source = row.source;
   return model;
 }

@@ -128,7 +128,7 @@ LayerKernels::LayerKernels(const ModelSpec& model, const ParallelOptions& parall
       (reduces_ + norm_reduces_) * static_cast<double>(std::bit_width(ranks - 1));
   std::ranges::sort(windows_);
   windows_.erase(std::unique(windows_.begin(), windows_.end()), windows_.end());
-  head_ = {*product_format(model.head_format), divided(model.vocab, sharding_.tensor),
+  head_ = {*product_format(model.head_format), divided(output_rows(model), sharding_.tensor),
            model.embedding_width > 0 ? model.embedding_width : model.hidden, 1};
 }
 
@@ -174,6 +174,7 @@ void LayerKernels::add_attention(const AttentionSpec& a, double count) {
                        .window = a.indexer ? a.indexer->top_k : a.window_tokens,
                        .kv = kv_};
   if (choices_.fp8_prefill) shape.query = kv_;
+  shape.bidirectional = a.bidirectional;
   if (a.norms_all_heads) norm_reduces_ += count;
   if (shape.window > 0) windows_.push_back(shape.window);
   attentions_.push_back({shape, count});
@@ -322,7 +323,9 @@ KernelTime LayerKernels::reduces(double tokens) const {
 KernelTime LayerKernels::prefill(double sequences, double tokens, double prefix) const {
   KernelTime sum;
   for (const auto& a : attentions_) {
-    sum += library_.prefill_attention(a.shape, sequences, tokens, prefix).times(a.count);
+    // Who sees what follows, too, has as many pairs as behind half as many tokens again.
+    const double seen = a.shape.bidirectional ? prefix + tokens / 2 : prefix;
+    sum += library_.prefill_attention(a.shape, sequences, tokens, seen).times(a.count);
   }
   for (const auto& l : latents_) {
     sum += library_.latent_prefill(l.shape, sequences, tokens, prefix).times(l.count);

@@ -90,8 +90,9 @@ AttentionSums attention_sums(const ModelSpec& m, const RooflineOptions& options)
     const std::int64_t latent = a.mla ? 2 * a.mla->kv_lora_rank + a.mla->qk_rope : 0;
     const std::int64_t values = a.mla ? a.mla->v_head : a.v_head_dim;
     reach.latent_products += n * heads * latent;
-    reach.pair_products +=
-        n * heads * (latent > 0 && options.absorbs_prompts ? latent : a.head_dim + values);
+    const std::int64_t width = latent > 0 && options.absorbs_prompts ? latent : a.head_dim + values;
+    // Who sees what follows, too, has twice the pairs.
+    reach.pair_products += n * (a.bidirectional ? 2 : 1) * heads * width;
   }
   return sums;
 }
@@ -225,8 +226,8 @@ void RooflineCost::set_head(const ModelSpec& model, const DeviceSpec& device,
   const Dtype head_dtype = is_quantised(head.dtype)     ? head.dtype
                            : model.dtype == Dtype::fp32 ? Dtype::fp32
                                                         : Dtype::fp16;
-  const double head_params = real(model.vocab) * real(model.hidden) / real(tp);
-  const ByteCount head_bytes = stored_bytes(head, model.vocab * model.hidden);
+  const double head_params = real(output_rows(model)) * real(model.hidden) / real(tp);
+  const ByteCount head_bytes = stored_bytes(head, output_rows(model) * model.hidden);
   head_model_.bytes_s = options.host.head > 0 ? real(head_bytes) / options.host_bytes_per_s
                                               : real(head_bytes) / real(tp) / bandwidth;
   head_model_.flops_s_per_row =
@@ -234,7 +235,7 @@ void RooflineCost::set_head(const ModelSpec& model, const DeviceSpec& device,
       (matrix_flops(device, head_dtype, calibration.products) * calibration.compute_share);
   head_model_.fixed_s = calibration.sampler_ns * 1e-9;
   head_model_.row_s =
-      calibration.sampler_passes * real(model.vocab) * 4.0 / device.bandwidth_bytes_per_s;
+      calibration.sampler_passes * real(output_rows(model)) * 4.0 / device.bandwidth_bytes_per_s;
 }
 
 void RooflineCost::set_attention(const ModelSpec& model, const DeviceSpec& device,

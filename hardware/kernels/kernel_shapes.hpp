@@ -37,6 +37,7 @@ struct AttentionShape {
   CacheFormat kv = CacheFormat::bf16;
   // fp8 attention needs an fp8 cache: prefill of SGLang and TensorRT-LLM has it. Else ignored.
   CacheFormat query = CacheFormat::bf16;
+  bool bidirectional = false;  // tables are of causal attention: the caller asks for as many pairs
 };
 
 enum class ExpertFormat : std::uint8_t {

@@ -57,8 +57,10 @@ void refuse_encoders(const HfFields& root) {
   if (root.has("is_encoder_decoder") && root.flag("is_encoder_decoder", false)) {
     throw root.error("is_encoder_decoder", "false: only decoders are modelled");
   }
-  if (root.has("type_vocab_size") && !root.flag("is_decoder", false)) {
-    throw root.error("type_vocab_size", "not in a decoder: encoders are not modelled");
+  for (const std::string_view key : {"type_vocab_size", "relative_attention_num_buckets"}) {
+    if (root.has(key) && !root.flag("is_decoder", false)) {
+      throw root.error(key, "not in a decoder: of encoders those of BERT's kind are modelled");
+    }
   }
 }
 
@@ -138,6 +140,10 @@ void note_assumptions(HfIntake& in) {
       "architecture {} is not known and is read by its fields as {} layers of {}; norms and biases "
       "that no field states are assumed as in Llama",
       m.architecture.empty() ? "(none)" : m.architecture, m.layers(), parts));
+  // Phi's models for images and sound name their towers so.
+  if (in.root.has("img_processor") || in.root.has("audio_processor")) {
+    in.note("towers for images or sound, and adapters for them, are not counted");
+  }
   const std::vector<std::string> unread = fields_not_read(in.text);
   if (!unread.empty()) {
     in.note(fmt::format("fields without effect here: {}", comma_list(unread)));

@@ -76,6 +76,15 @@ void lift_parts(HfJson& text) {
   }
 }
 
+// Omni models keep what reads text and images in a part of its own, beside what speaks.
+void lift_towers(HfJson& root) {
+  const auto thinker = root.find("thinker_config");
+  if (thinker == root.end() || !thinker->is_object()) return;
+  for (const char* tower : {"vision_config", "audio_config"}) {
+    if (!root.contains(tower) && thinker->contains(tower)) root[tower] = (*thinker)[tower];
+  }
+}
+
 // Fields of the family's config class that the config leaves out; noted by name.
 void add_defaults(std::string_view defaults, HfJson& text, HfLog& log) {
   std::vector<std::string> added;
@@ -165,6 +174,7 @@ ModelSpec read_hf_config(const HfText& config, const HfText& quantization,
                               ? HfJson::object()
                               : parse_hf_json(quantization.json, quantization.shown_as);
 
+  lift_towers(json);
   const HfFields root(json, "", log);
   const HfFamily& family = family_of(root);
   std::string pointer;
@@ -186,6 +196,7 @@ ModelSpec read_hf_config(const HfText& config, const HfText& quantization,
   in.model.source = log.file;
   text.read(in);
   read_vision(in, vision_kind(family, root));
+  read_audio(in);
   log.check_complete();
   check_size(in);
   apply_quantization(in, quantization.json.empty()

@@ -138,7 +138,7 @@ std::int64_t read_ffn(const HfIntake& in) {
   }
   const auto given = in.text.find_integer(
       {"dense_intermediate_size", "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
-  if (given && *given > 0) return *given;
+  if (given && *given > 0) return *given / in.traits.ffn_parts;
   // GPT-2, GPT-J, BLOOM and Falcon leave it out, MPT says how many times the width.
   if (!in.traits.gated) return in.text.bounded("expansion_ratio", 4, 64) * in.model.hidden;
   in.text.missing("intermediate_size");

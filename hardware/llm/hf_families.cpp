@@ -170,6 +170,21 @@ constexpr HfTraits kFalconH1{.o_bias = kAttentionBias,
 constexpr HfTraits kLfm2{.qkv_bias = kNever, .qk_norm = HfQkNorm::head, .tied = true};
 constexpr HfTraits kTied{.tied = true};
 
+// Encoders; those with position_rows have BERT's learned positions and its pooler.
+constexpr HfTraits kBert{.qkv_bias = kAlways,
+                         .o_bias = kAlways,
+                         .mlp_bias = kAlways,
+                         .layer_norm = true,
+                         .gated = false,
+                         .tied = true,
+                         .position_rows = 0};
+constexpr HfTraits kNomicBert{.qkv_bias = kNever, .layer_norm = true, .tied = true};
+constexpr HfTraits kGteNew{
+    .qkv_bias = kAlways, .o_bias = kAlways, .layer_norm = true, .tied = true};
+// intermediate_size counts gate and up.
+constexpr HfTraits kQwen{.qkv_bias = kAlways, .ffn_parts = 2};
+constexpr HfTraits kMolmo{.qkv_bias = {"qkv_bias", true}, .ffn_parts = 2};
+
 constexpr HfFamily kTextFamilies[] = {
     {"AfmoeForCausalLM", "afmoe", read_layers, kAfmoe},
     {"ApertusForCausalLM",
@@ -188,6 +203,8 @@ constexpr HfFamily kTextFamilies[] = {
      read_layers,
      {.router_bias = true, .full_rank_delta = true}},
     {"BambaForCausalLM", "bamba", read_layers, kGranite},
+    {"BertForSequenceClassification", "bert", read_encoder, kBert},
+    {"BertModel", "bert", read_encoder, kBert},
     {"BitNetForCausalLM", "bitnet", read_decoder, {.qkv_bias = kNever, .norms = 3, .tied = true}},
     {"BloomForCausalLM", "bloom", read_bloom, kBloom},
     {"ChatGLMForConditionalGeneration", "chatglm", read_decoder, kChatGlm},
@@ -258,6 +275,8 @@ constexpr HfFamily kTextFamilies[] = {
     {"Mistral4ForCausalLM", "mistral4", read_layers, kLatent},
     {"MistralForCausalLM", "mistral", read_decoder, kMistral},
     {"MixtralForCausalLM", "mixtral", read_decoder, kMistral},
+    {"MPNetModel", "mpnet", read_encoder, kBert},
+    {"MolmoForCausalLM", "molmo", read_decoder, kMolmo},
     {"NemotronForCausalLM",
      "nemotron",
      read_decoder,
@@ -266,6 +285,8 @@ constexpr HfFamily kTextFamilies[] = {
       .layer_norm = true,
       .gated = false}},
     {"NemotronHForCausalLM", "nemotron_h", read_nemotron_h, kNemotronH},
+    {"NewModel", "new", read_encoder, kGteNew},
+    {"NomicBertModel", "nomic_bert", read_encoder, kNomicBert},
     {"OPTForCausalLM", "opt", read_opt, kOpt},
     {"Olmo2ForCausalLM", "olmo2", read_decoder, kOlmo2},
     {"Olmo3ForCausalLM", "olmo3", read_decoder, kOlmo2},
@@ -275,6 +296,7 @@ constexpr HfFamily kTextFamilies[] = {
     {"PhiForCausalLM", "phi", read_decoder, kPhi},
     {"PhiMoEForCausalLM", "phimoe", read_decoder, kPhiMoe},
     {"PhimoeForCausalLM", "phimoe", read_decoder, kPhiMoe},
+    {"QWenLMHeadModel", "qwen", read_decoder, kQwen},
     {"Qwen2ForCausalLM", "qwen2", read_decoder, kQwen2},
     {"Qwen2MoeForCausalLM", "qwen2_moe", read_decoder, kQwen2Moe},
     {"Qwen3ForCausalLM", "qwen3", read_decoder, kQwen3},
@@ -282,6 +304,8 @@ constexpr HfFamily kTextFamilies[] = {
     {"Qwen3NextForCausalLM", "qwen3_next", read_layers, kQwen3Next},
     {"Qwen3_5ForCausalLM", "qwen3_5_text", read_layers, kQwen3Next},
     {"Qwen3_5MoeForCausalLM", "qwen3_5_moe_text", read_layers, kQwen3Next},
+    {"RobertaForSequenceClassification", "roberta", read_encoder, kBert},
+    {"RobertaModel", "roberta", read_encoder, kBert},
     {"SeedOssForCausalLM", "seed_oss", read_decoder, kSeedOss},
     {"SmolLM3ForCausalLM", "smollm3", read_decoder, kSmolLm3},
     {"SolarOpenForCausalLM", "solar_open", read_layers, kPlain},
@@ -289,6 +313,8 @@ constexpr HfFamily kTextFamilies[] = {
     {"Starcoder2ForCausalLM", "starcoder2", read_decoder, kStarCoder2},
     {"Step3p5ForCausalLM", "step3p5", read_layers, kPlainRouted},
     {"Step3p7FlashForCausalLM", "step3p7", read_layers, kPlainRouted},
+    {"XLMRobertaForSequenceClassification", "xlm-roberta", read_encoder, kBert},
+    {"XLMRobertaModel", "xlm-roberta", read_encoder, kBert},
     {"YiForCausalLM", "yi", read_decoder, kLlama},
 };
 
@@ -307,6 +333,7 @@ constexpr HfFamily kWrappers[] = {
     wrapper("Gemma3ForConditionalGeneration", "Gemma3ForCausalLM", HfVision::gemma3),
     wrapper("Gemma3nForConditionalGeneration", "Gemma3nForCausalLM", HfVision::none),
     wrapper("Gemma4ForConditionalGeneration", "Gemma4ForCausalLM", HfVision::gemma4),
+    wrapper("Glm4vMoeForConditionalGeneration", "Glm4MoeForCausalLM", HfVision::by_fields),
     wrapper("InternVLChatModel", "Qwen2ForCausalLM", HfVision::internvit),
     wrapper("KimiK25ForConditionalGeneration", "DeepseekV3ForCausalLM", HfVision::moonvit),
     wrapper("KimiK3ForConditionalGeneration", "KimiLinearForCausalLM", HfVision::moonvit),
@@ -318,12 +345,17 @@ constexpr HfFamily kWrappers[] = {
     wrapper("MiniMaxM3SparseForConditionalGeneration", "MiniMaxM3ForCausalLM", HfVision::clip),
     wrapper("MiniMaxM3VLForConditionalGeneration", "MiniMaxM3ForCausalLM", HfVision::clip),
     wrapper("Mistral3ForConditionalGeneration", "MistralForCausalLM", HfVision::pixtral),
+    wrapper("Qwen2AudioForConditionalGeneration", "Qwen2ForCausalLM", HfVision::none),
     wrapper("Qwen2VLForConditionalGeneration", "Qwen2ForCausalLM", HfVision::qwen2),
+    wrapper("Qwen2_5OmniForConditionalGeneration", "Qwen2ForCausalLM", HfVision::qwen2),
+    wrapper("Qwen2_5OmniModel", "Qwen2ForCausalLM", HfVision::qwen2),
     wrapper("Qwen2_5_VLForConditionalGeneration", "Qwen2ForCausalLM", HfVision::qwen2),
+    wrapper("Qwen3OmniMoeForConditionalGeneration", "Qwen3MoeForCausalLM", HfVision::qwen3),
     wrapper("Qwen3VLForConditionalGeneration", "Qwen3ForCausalLM", HfVision::qwen3),
     wrapper("Qwen3VLMoeForConditionalGeneration", "Qwen3MoeForCausalLM", HfVision::qwen3),
     wrapper("Qwen3_5ForConditionalGeneration", "Qwen3_5ForCausalLM", HfVision::qwen3),
     wrapper("Qwen3_5MoeForConditionalGeneration", "Qwen3_5MoeForCausalLM", HfVision::qwen3),
+    wrapper("VoxtralForConditionalGeneration", "LlamaForCausalLM", HfVision::none),
 };
 
 }  // namespace

@@ -51,6 +51,7 @@ struct HfTraits {
   bool gated = true;
   bool tied = false;  // where tie_word_embeddings is absent: the default of the HF config class
   bool head_bias = false;
+  std::int64_t ffn_parts = 1;  // matrices of an MLP that intermediate_size is the width of together
   bool sinks = false;
   bool windows = true;              // where use_sliding_window is absent
   std::int64_t full_every = 0;      // layer types not listed: every n-th layer sees everything
@@ -130,6 +131,7 @@ void read_by_fields(HfIntake& in);
 void read_decoder(HfIntake& in);  // attention and MLP or experts, after HfTraits
 void read_opt(HfIntake& in);
 void read_bloom(HfIntake& in);
+void read_encoder(HfIntake& in);  // of BERT's kind
 void read_falcon(HfIntake& in);
 void read_llama4(HfIntake& in);
 void read_longcat(HfIntake& in);
@@ -187,5 +189,7 @@ void add_mtp(HfIntake& in, std::int64_t layers, const LayerKind& kind, bool own_
 
 // The tower of `vision_config`, when there is one.
 void read_vision(HfIntake& in, HfVision kind);
+// The tower of `audio_config`, when there is one.
+void read_audio(HfIntake& in);
 
 }  // namespace headroom

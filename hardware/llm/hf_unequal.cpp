@@ -149,7 +149,7 @@ void read_gemma3n(HfIntake& in) {
   }
   add_per_layer_inputs(in, in.text.integer_or({"hidden_size_per_layer_input"}, 256), layers);
   in.model.extra_embedding_params += 2 * (streams - 1) * h * h;  // into and out of the streams
-  in.note("Gemma 3n: the vision and audio towers are not counted");
+  in.note("Gemma 3n: the vision tower is not counted");
 }
 
 void read_gemma4(HfIntake& in) {
@@ -178,7 +178,6 @@ void read_gemma4(HfIntake& in) {
     add_layers(in.model, kind, 1);
   }
   add_per_layer_inputs(in, in.text.integer_or({"hidden_size_per_layer_input"}, 0), layers);
-  if (in.root.has("audio_config")) in.note("Gemma 4: the audio tower is not counted");
 }
 
 }  // namespace headroom

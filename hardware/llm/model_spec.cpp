@@ -117,6 +117,16 @@ bool is_embedding_model(const ModelSpec& model) {
          model.hf_repo.find("Embedding") != std::string::npos;
 }
 
+std::int64_t output_rows(const ModelSpec& model) {
+  return is_embedding_model(model) ? model.hidden : model.vocab;
+}
+
+bool is_encoder(const ModelSpec& model) {
+  return std::ranges::all_of(model.kinds, [](const LayerKind& kind) {
+    return kind.attention && kind.attention->bidirectional;
+  });
+}
+
 void add_layers(ModelSpec& model, const LayerKind& kind, std::int64_t count) {
   const auto found = std::ranges::find(model.kinds, kind);
   const auto index = static_cast<std::uint16_t>(found - model.kinds.begin());

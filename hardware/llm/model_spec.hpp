@@ -59,6 +59,7 @@ struct AttentionSpec {
   std::int64_t q_lora_rank = 0;
   std::int64_t o_lora_rank = 0;
   std::int64_t o_groups = 1;
+  bool bidirectional = false;     // sees what follows, too (encoders): whole prompts, no KV kept
   bool keeps_values = true;       // false: values are read from the kept keys (DeepSeek V4)
   std::int64_t extra_params = 0;  // further matrices
   // Whole on every rank and never quantised: vLLM fuses them without tensor parallelism, SGLang
@@ -220,6 +221,12 @@ struct ModelSpec {
 // Makes vectors of prompts and no tokens. Files of models for sentence-transformers say it, which
 // the row of the catalog or the name stands for here.
 [[nodiscard]] bool is_embedding_model(const ModelSpec& model);
+
+// Rows of the matrix behind the last layer: the vocabulary, or a pooler's where no token is chosen.
+[[nodiscard]] std::int64_t output_rows(const ModelSpec& model);
+
+// Bidirectional throughout: computes a prompt in one piece and keeps no KV of it.
+[[nodiscard]] bool is_encoder(const ModelSpec& model);
 
 // Appends `count` layers of `kind`, which joins an equal one that is there already.
 void add_layers(ModelSpec& model, const LayerKind& kind, std::int64_t count);

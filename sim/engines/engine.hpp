@@ -96,6 +96,7 @@ struct EngineTraits {
   bool groups_layers = false;        // KV in groups of like layers over one pool with a null block
   bool prefills_in_fp8 = false;      // attention of prompts, where the KV cache is in 8 bit
   bool absorbs_prompts = false;      // latent attention of prompts as of decodes, on the latent
+  bool halves_fp32 = false;          // loads checkpoints in 32 bits as 16 unless told otherwise
   bool allocates_with_torch = true;  // whose allocator keeps the activation peak
   // What its loader reads of quantised weights.
   bool loads_gguf = true;

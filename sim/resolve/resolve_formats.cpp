@@ -6,6 +6,14 @@
 #include "sim/resolve/resolver.hpp"
 
 namespace headroom {
+namespace {
+
+// vllm/config/model.py, _resolve_auto_dtype; SGLang's model_config.py takes float16 always.
+Dtype half_of(const ModelSpec& model, const DeviceSpec& device) {
+  return is_embedding_model(model) || !device.bf16_flops ? Dtype::fp16 : Dtype::bf16;
+}
+
+}  // namespace
 
 // A name without a format, of an engine that has a usual one: what its library serves under it.
 // Weights that their makers quantised are served as they are.
@@ -28,11 +36,18 @@ void Resolver::resolve_formats() {
   EngineSection& e = r_.scenario.engine;
   r_.model.max_position =
       static_cast<std::int64_t>(static_cast<double>(r_.model.max_position) * e.rope_scaling_factor);
-  const Dtype declared = r_.model.dtype;
+  const Dtype shipped = r_.model.dtype;
+  const Dtype declared = shipped == Dtype::fp32 && r_.engine->traits.halves_fp32
+                             ? half_of(r_.model, r_.device)
+                             : shipped;
   const std::string& method = r_.model.quantization_method;
   if (!method.empty() && !reads_cache_format(method)) r_.model.kv_dtype.reset();
   if (named_cache_) r_.model.kv_dtype = named_cache_;
-  if (e.dtype != "auto") r_.model = with_dtype(std::move(r_.model), parse_dtype(e.dtype));
+  if (e.dtype != "auto") {
+    r_.model = with_dtype(std::move(r_.model), parse_dtype(e.dtype));
+  } else if (declared != shipped) {
+    r_.model = with_dtype(std::move(r_.model), declared);
+  }
   if (e.quantization != "auto") {
     r_.model = engine_.lookup("/engine/quantization",
                               [&] { return loaded_as(std::move(r_.model), e.quantization); });

@@ -333,7 +333,10 @@ const Engine& sglang_engine() {
       .scheduler = "sglang",
       .cost_family = "sglang",
       .kernels = KernelEngine::sglang,
-      .traits = {.budgets_drafter = true, .counts_windows_at_start = true, .prefills_in_fp8 = true},
+      .traits = {.budgets_drafter = true,
+                 .counts_windows_at_start = true,
+                 .prefills_in_fp8 = true,
+                 .halves_fp32 = true},
       .counts_page_cache_free_since = kSglangReadsAvailable,
       // model_runner.py, configure_kv_cache_dtype: kv_cache_quant_algo alone.
       .reads_cache_format = [](EngineVersion,

@@ -182,6 +182,23 @@ void resolve_v0_chunks(EngineResolver& r) {
   r.note_rule(pointer, fmt::format("on above {} tokens in V0", kChunksAbove));
 }
 
+// vllm/config/model.py, is_chunked_prefill_supported and is_prefix_caching_supported: attention
+// must be causal for both.
+void resolve_encoder(EngineResolver& r) {
+  if (!is_encoder(r.system.model)) return;
+  const auto off = [&](const std::string& pointer, std::optional<bool>& option) {
+    if (r.given.is_given(pointer) && option.value_or(false)) {
+      r.given.refuse(pointer, r.system.model.id +
+                                  " is an encoder: its tokens see those that follow, so prompts "
+                                  "are computed whole and nothing of them is kept");
+    }
+    option = false;
+    r.note_rule(pointer, "off: an encoder");
+  };
+  off("/engine/enable_chunked_prefill", r.options.enable_chunked_prefill);
+  off("/engine/enable_prefix_caching", r.options.enable_prefix_caching);
+}
+
 bool quantises_experts(const LayerKind& kind) {
   return kind.moe && is_quantised(kind.moe->format.dtype);
 }
@@ -267,6 +284,7 @@ void resolve_vllm(EngineResolver& r) {
                   ", or -1 for the longest that fits");
   }
   resolve_v0_chunks(r);
+  resolve_encoder(r);
   const bool chunked = e.enable_chunked_prefill.value_or(true);
   std::int64_t tokens = defaults.max_num_batched_tokens;
   if (!chunked) tokens = std::max<std::int64_t>(tokens, *e.max_model_len);
@@ -428,7 +446,10 @@ const Engine& vllm_engine() {
       .scheduler = "vllm",
       .cost_family = "vllm",
       .kernels = KernelEngine::vllm,
-      .traits = {.budgets_drafter = true, .keeps_windows_if_uniform = true, .groups_layers = true},
+      .traits = {.budgets_drafter = true,
+                 .keeps_windows_if_uniform = true,
+                 .groups_layers = true,
+                 .halves_fp32 = true},
       .counts_page_cache_free_since = kVllmReadsAvailable,
       .reads_cache_format = vllm_reads_cache_format,
       .takes = {"version", "all2all_backend", "decode_context_parallel_size", "kv_cache_dtype",

@@ -12,6 +12,7 @@ list(APPEND UNIT_TEST_SOURCES
   fastertransformer_budget_test.cpp
   gguf_test.cpp
   hf_by_fields_test.cpp
+  hf_encoder_test.cpp
   hf_errors_test.cpp
   hf_folder_test.cpp
   hf_generate_budget_test.cpp

@@ -1,5 +1,6 @@
 list(APPEND UNIT_TEST_SOURCES
   ${CMAKE_CURRENT_LIST_DIR}/api_server_test.cpp
+  ${CMAKE_CURRENT_LIST_DIR}/encoder_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/energy_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/entry_test.cpp
   ${CMAKE_CURRENT_LIST_DIR}/engine_releases_test.cpp

@@ -1,0 +1,51 @@
+// Encoders of BERT's kind, which make vectors of prompts. Parameters after the modules of
+// Transformers (bert, xlm_roberta, mpnet, nomic_bert) and of Alibaba-NLP/new-impl.
+
+#include <algorithm>
+#include <string>
+
+#include "hardware/llm/hf_reader.hpp"
+
+namespace headroom {
+namespace {
+
+// Their first position is the one behind the padding token's, so the last rows hold no token.
+std::int64_t rows_before_first(const HfFields& text) {
+  const std::string type = text.text("model_type");
+  const bool shifted = type == "mpnet" || type.find("roberta") != std::string::npos;
+  return shifted ? text.integer_or({"pad_token_id"}, 1) + 1 : 0;
+}
+
+// A pooler over the first token; in its place a classifier of one output (rerankers) with a dense
+// layer before it. nomic and gte take the hidden state as it is.
+std::int64_t head_params(const HfIntake& in) {
+  if (in.traits.position_rows < 0) return 0;
+  const std::int64_t h = in.model.hidden;
+  const std::vector<std::string> names = in.root.texts("architectures");
+  const bool classifies = !names.empty() && names.front().ends_with("ForSequenceClassification");
+  return h * h + h + (classifies ? h + 1 : 0);
+}
+
+}  // namespace
+
+void read_encoder(HfIntake& in) {
+  read_decoder(in);
+  ModelSpec& m = in.model;
+  for (LayerKind& kind : m.kinds) kind.attention->bidirectional = true;
+  m.tie_embeddings = true;  // there is no head
+  m.pooling = true;
+  const std::int64_t buckets = in.text.integer_or({"relative_attention_num_buckets"}, 0);
+  m.extra_embedding_params = in.text.integer_or({"type_vocab_size"}, 0) * m.hidden +
+                             buckets * m.kinds.front().attention->q_heads + head_params(in);
+  // vLLM: NomicBertModelConfig, verify_and_update_config.
+  const std::int64_t trained = in.text.integer_or({"max_trained_positions"}, m.max_position);
+  m.max_position = std::min(m.max_position, trained) - rows_before_first(in.text);
+  if (m.max_position < 1) {
+    throw in.text.error("max_position_embeddings", "more than the padding token's position");
+  }
+  in.note(
+      "an encoder: it computes a prompt in one piece and keeps no KV of it, so the KV pool and "
+      "what is said of it bind nothing (vLLM takes no memory for it)");
+}
+
+}  // namespace headroom

@@ -1,0 +1,51 @@
+// What an encoder, and a checkpoint in 32 bits, make of an engine's options.
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "sim/resolve/resolve.hpp"
+#include "sim/scenario/options.hpp"
+#include "tests/support/about.hpp"
+
+namespace headroom::encoder_test {
+namespace {
+
+Scenario scenario_of(const std::string& engine, const std::string& model,
+                     const std::string& device = "h100-sxm") {
+  const std::string text = R"({"model": ")" + model + R"(", "device": ")" + device +
+                           R"(", "engine": )" + engine + R"(, "workload": {
+      "arrivals": {"process": "all_at_once"}, "num_requests": 3,
+      "prompt": {"tokens": 8}, "output": {"tokens": 1}}})";
+  return parse_scenario(parse_json(text, "s.json"));
+}
+
+}  // namespace
+
+TEST_CASE("an encoder computes prompts whole and keeps nothing of them") {
+  const Catalog catalog = Catalog::embedded();
+  const auto encoder = [&](const char* engine) {
+    return resolve(scenario_of(engine, "bge-m3", "l4"), catalog);
+  };
+  const Resolved r = encoder("{}");
+  CHECK(r.scenario.engine.enable_chunked_prefill == false);
+  CHECK(r.scenario.engine.enable_prefix_caching == false);
+  CHECK(r.max_num_batched_tokens == 8192);  // at least a whole prompt, where an L4 takes 2048
+  for (const char* option : {"enable_chunked_prefill", "enable_prefix_caching"}) {
+    const std::string engine = std::string("{\"") + option + "\": true}";
+    CHECK(test::about([&] { return encoder(engine.c_str()); }).pointer ==
+          std::string("/engine/") + option);
+  }
+}
+
+TEST_CASE("checkpoints in 32 bits are served in 16 unless told otherwise") {
+  const Catalog catalog = Catalog::embedded();
+  const auto dtype = [&](const char* engine, const char* model = "gpt2") {
+    return resolve(scenario_of(engine, model), catalog).model.dtype;
+  };
+  CHECK(dtype("{}") == Dtype::bf16);
+  CHECK(dtype("{}", "bge-m3") == Dtype::fp16);  // vLLM prefers it for models that make vectors
+  CHECK(dtype(R"({"name": "sglang"})") == Dtype::bf16);
+  CHECK(dtype(R"({"dtype": "float32"})") == Dtype::fp32);
+}
+
+}  // namespace headroom::encoder_test
