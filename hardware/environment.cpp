@@ -328,7 +328,10 @@ std::vector<std::string> environment_notes(const Environment& environment,
   limit_notes(environment, request, notes);
   const bool cache_on_device = request.device.memory_model == MemoryModel::coherent_discrete &&
                                environment.device_page_cache_bytes > 0;
-  if (shared || cache_on_device) {
+  // Of another vendor nothing of the environment is counted.
+  const bool counted = shared && (request.metric == FreeMetric::mem_free ||
+                                  request.metric == FreeMetric::mem_available);
+  if (counted || cache_on_device) {
     notes.push_back(fmt::format(
         "environment {}: {} ({})", environment.id,
         environment.scored ? "measured" : "by documented rules, compared with no measurement",

@@ -84,7 +84,7 @@ ConfigError no_system(const std::string& file) {
 std::string out_of_memory_note(const MemoryFailure& failure, const std::string& file) {
   return fmt::format(
       "memory ran out in this log (line {}: {}): `headroom audit {}` says where it went; here its "
-      "system is simulated as if it had started",
+      "system is simulated as the log has it",
       failure.line, failure.meaning, file);
 }
 
@@ -131,7 +131,7 @@ FromResult scenario_from_source(const EngineSource& source) {
     return scenario_from_compose(stream, first, source.service, source.release);
   }
   const std::optional<MemoryFailure> failure = find_memory_failure(text);
-  const LogSource log{text, first, source.device, source.release};
+  const LogSource log{text, first, source.device, source.release, failure.has_value()};
   if (std::optional<FromResult> logged = scenario_from_log(log, Catalog::embedded())) {
     if (failure && logged->scenario.contains("model")) {
       logged->notes.insert(logged->notes.begin(), out_of_memory_note(*failure, first));

@@ -18,6 +18,7 @@ struct LogSource {
   std::string name;     // of the file
   std::string device;   // as the user gives it; empty: the log's
   std::string release;  // of the engine, likewise
+  bool failed = false;  // the start that the log is of ran out of memory
 };
 
 // Nothing: no line of the text is of an engine that is known by its log. ConfigError: an argument

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -90,6 +91,30 @@ std::string others_note(const SharedStart& start, const std::vector<SharedStart>
             : fmt::format("{} {:.2f} GiB", other.name, gib_from_bytes(other.held_bytes)));
   }
   return parts.empty() ? "" : "of its device the services before it hold: " + comma_list(parts);
+}
+
+// A change may not take what the other services of its device hold, less two hundredths for what
+// grows.
+void leave_room(DescribedSystem& system, const SharedStart& own,
+                const std::vector<SharedStart>& starts) {
+  ByteCount others = 0;
+  std::vector<std::string> names;
+  for (const SharedStart& other : starts) {
+    const bool shares = std::ranges::any_of(other.devices, [&](const std::string& id) {
+      return std::ranges::find(own.devices, id) != own.devices.end();
+    });
+    if (&other == &own || !shares) continue;
+    others += other.held_bytes;
+    names.push_back(other.name);
+  }
+  if (names.empty()) return;
+  const auto total = static_cast<double>(own.system.resolved.device.memory_reported_bytes);
+  const double left = 100 * (1 - static_cast<double>(others) / total);
+  system.largest_share = std::max(0.0, std::floor(left - 2) / 100);
+  system.assumed.push_back(fmt::format(
+      "{} {} the device's memory, as counted, but take{} none of its time here: while "
+      "others work, an engine is slower",
+      comma_list(names), names.size() == 1 ? "shares" : "share", names.size() == 1 ? "s" : ""));
 }
 
 Scenario scenario_on_device(const ScenarioDocument& document) {
@@ -215,7 +240,12 @@ SharedServices shared_services(const std::string& file, const std::string& devic
         others_note(starts[i], {starts.begin(), starts.begin() + static_cast<std::ptrdiff_t>(i)});
     std::vector<std::string>& assumed = all.services[i].system.assumed;
     if (!note.empty()) assumed.push_back(note);
+    leave_room(all.services[i].system, starts[i], starts);
     assumed.insert(assumed.end(), found.left_out.begin(), found.left_out.end());
+    std::string& doubt = all.services[i].system.doubt;
+    if (!found.left_out.empty() && doubt.empty()) {
+      doubt = "may not start: what a service that is left out holds of the device is not known";
+    }
   }
   return all;
 }

@@ -31,6 +31,7 @@ struct DescribedSystem {
   std::vector<std::string> assumed;
   std::string refusal = {};  // why the engine would not start, whatever its memory; empty: none
   std::string doubt = {};    // why it may not; empty: none
+  double largest_share = 1;  // of its device's memory that others leave to it
 };
 
 // Why the engine may refuse the flags that were left out; empty: none of them is a flag.

@@ -77,6 +77,8 @@ struct StartedLog {
   bool has_several_boards = false;  // of more than one kind
   // Options of the engine's section that the log tells, by their names.
   std::map<std::string, std::string> options;
+  // Of a start that failed also these: engines that size them themselves would not have.
+  std::map<std::string, std::string> options_of_failure;
   std::array<std::optional<double>, kStartFigures> figures;
   // Where buffers are named: the fullest device of these, and what the host holds.
   std::string device;

@@ -115,6 +115,18 @@ std::vector<std::string> split_list(const std::vector<std::string>& texts) {
   return parts;
 }
 
+std::vector<std::string> parts_or_none(const std::vector<std::string>& texts,
+                                       std::string_view flag) {
+  std::vector<std::string> parts = split_list(texts);
+  if (parts.empty() && !texts.empty()) {
+    throw ConfigError(Complaint{.kind = ErrorKind::missing,
+                                .origin = std::string(flag),
+                                .problem = "expected a name, or several between commas"});
+  }
+  if (parts.empty()) parts.emplace_back();
+  return parts;
+}
+
 std::vector<std::int64_t> parse_contexts(const std::vector<std::string>& texts,
                                          std::string_view flag) {
   std::vector<std::int64_t> contexts;

@@ -32,5 +32,8 @@ struct SystemSelection {
 
 // The parts between commas, in order; empty parts are left out.
 [[nodiscard]] std::vector<std::string> split_list(const std::vector<std::string>& texts);
+// The same; one empty part for a flag that is not given. ConfigError naming `flag`: commas alone.
+[[nodiscard]] std::vector<std::string> parts_or_none(const std::vector<std::string>& texts,
+                                                     std::string_view flag);
 
 }  // namespace headroom

@@ -25,6 +25,7 @@ class Resolver {
   void spread_over_counted();
   void find_machine();
   void check_host_figures() const;
+  void note_measured_containers(const std::string& environment);
   void resolve_parts();
   void resolve_scheduler();
   void resolve_restart();

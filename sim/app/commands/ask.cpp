@@ -60,8 +60,7 @@ std::string note_of_declared(const AskAnswer& answer, const Json& root) {
   const auto workload = root.find("workload");
   const bool declared =
       workload != root.end() && workload->value("max_tokens", Json()) == declared_lengths();
-  const RunResult& run = answer.run;
-  if (!declared || !run.started || !open_lengths_bind(run)) return "";
+  if (!declared || !answer.run.started || !open_lengths_bind(answer.run)) return "";
   return "clients declare the length of their answers as max_tokens, for which the engine keeps "
          "room; if they do not: --set workload.max_tokens.rule=engine_default";
 }
@@ -79,6 +78,7 @@ bool set_traffic(const AskArguments& a, DescribedSystem& system) {
   }
   if (a.traffic.trace) {
     set_trace(document, input_path(*a.traffic.trace));
+    document.root["workload"]["max_tokens"] = declared_lengths();
     if (a.traffic.rate) set_rate(document, *a.traffic.rate);  // of a trace without times
     return true;
   }
@@ -122,19 +122,6 @@ std::string named_device(const Json& root) {
   return device != root.end() && device->is_string() ? device->get<std::string>() : "";
 }
 
-// The parts of a list between commas; one empty part for a flag that is not given.
-std::vector<std::string> parts_or_none(const std::vector<std::string>& list,
-                                       std::string_view flag) {
-  std::vector<std::string> parts = split_list(list);
-  if (parts.empty() && !list.empty()) {
-    throw ConfigError(Complaint{.kind = ErrorKind::missing,
-                                .origin = std::string(flag),
-                                .problem = "expected a name, or several between commas"});
-  }
-  if (parts.empty()) parts.emplace_back();
-  return parts;
-}
-
 // Every model on every device.
 std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system, bool has_load,
                                  const Catalog& catalog) {
@@ -143,6 +130,7 @@ std::vector<AskQuery> queries_of(const AskArguments& a, DescribedSystem& system,
   query.targets = parse_targets(a.targets);
   query.refusal = system.refusal;
   query.doubt = system.doubt;
+  query.largest_share = system.largest_share;
   query.context = tokens_of("--context", a.context, 0);
   std::vector<AskQuery> queries;
   for (const std::string& model : parts_or_none(a.system.models, "--model")) {

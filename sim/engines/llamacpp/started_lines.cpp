@@ -162,8 +162,9 @@ void take_options_of(std::string_view line, const LlamacppNames& names, StartedL
     log.options[std::string(option)] = std::to_string(to_count(value));
   };
   if (find_pattern(line, "n_ctx = #", numbers)) set_count(names.context, numbers[0]);
-  if (find_pattern(line, "offloaded #/# layers to GPU", numbers) && numbers[0] < numbers[1]) {
-    set_count(names.layers, numbers[0]);
+  if (find_pattern(line, "offloaded #/# layers to GPU", numbers)) {
+    auto& options = numbers[0] < numbers[1] ? log.options : log.options_of_failure;
+    options[std::string(names.layers)] = std::to_string(to_count(numbers[0]));
   }
   if (contains(line, "MiB, K (") || contains(line, "), K (")) {
     log.options[std::string(names.kv_format)] = std::string(between(line, "K (", ")"));

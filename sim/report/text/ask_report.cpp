@@ -406,7 +406,7 @@ class AskTable {
         largest(most, of_rate ? LoadKind::rate : answer.load.kind),
         untargeted_ ? at_once : largest(answer.largest_users, LoadKind::users),
         most ? std::string(name_of(most->binds)) : "-",
-        answer.run.expected_error.runs > 0 ? "measured" : "not measured"};
+        accuracy_word(answer.run.expected_error)};
     if (has_environments_) cells.insert(cells.begin() + 2, environment_text(answer));
     if (has_engines_) cells.insert(cells.begin() + 2, engine_text(answer));
     if (has_formats_) cells.insert(cells.begin() + 1, weights_format(answer));

@@ -32,8 +32,6 @@ constexpr std::array kColumns{
 
 using Runs = std::span<const StoredRun>;
 
-constexpr double kFullShare = 0.995;  // blocks that no request fits into may stay free
-
 // Mean over the runs that have the metric; "-" when none has.
 std::string cell(Runs runs, const Column& column) {
   double sum = 0;
@@ -110,6 +108,18 @@ double metric_of(const StoredRun& run, std::string_view name) {
   return 0;
 }
 
+// Whether the pool had no room for another request of the mean length.
+bool fills_pool(const StoredRun& run) {
+  constexpr double kFullShare = 0.995;  // blocks that no request fits into may stay free
+  const double used = metric_of(run, "max_kv_used_share");
+  const double pool = metric_of(run, "kv_tokens");
+  const double completed = metric_of(run, "completed");
+  if (pool <= 0 || completed <= 0) return used >= kFullShare;
+  const double tokens =
+      metric_of(run, "total_input_tokens") + metric_of(run, "total_output_tokens");
+  return used + tokens / completed / pool >= 1 || used >= kFullShare;
+}
+
 // Points, by what went wrong with one of their runs; each counts once.
 struct PointFates {
   std::set<std::int64_t> all;
@@ -117,7 +127,7 @@ struct PointFates {
   std::set<std::int64_t> not_started;
   std::set<std::int64_t> overloaded;
   std::set<std::int64_t> unserved;  // requests were rejected or lost
-  std::set<std::int64_t> full;      // their pool was full, which is nothing wrong
+  std::set<std::int64_t> full;      // no room for another request, which is nothing wrong
 
   std::size_t kept_up() const {
     return all.size() - failed.size() - not_started.size() - overloaded.size() - unserved.size();
@@ -136,7 +146,7 @@ PointFates fates_of(Runs runs) {
   for (const StoredRun& run : runs) {
     fates.all.insert(run.point);
     if (std::set<std::int64_t>* fate = worst(run)) fate->insert(run.point);
-    if (metric_of(run, "max_kv_used_share") >= kFullShare) fates.full.insert(run.point);
+    if (fills_pool(run)) fates.full.insert(run.point);
   }
   std::set<std::int64_t> counted;
   for (auto* fate : {&fates.failed, &fates.not_started, &fates.overloaded, &fates.unserved}) {

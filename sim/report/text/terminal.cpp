@@ -324,6 +324,11 @@ std::string accuracy_text(const ExpectedError& error) {
                      error.runs, error.runs == 1 ? "" : "s", same ? "this model" : "other models");
 }
 
+std::string accuracy_word(const ExpectedError& error) {
+  if (error.runs == 0) return "not measured";
+  return error.situation == "same model" ? "measured" : "other models";
+}
+
 std::string verdict_line(const RunVerdict& verdict) {
   // Of the others the reason speaks already.
   constexpr std::array kSaid{Binds::pool, Binds::batch_limit, Binds::prefill, Binds::decode};

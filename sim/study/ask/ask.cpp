@@ -100,7 +100,8 @@ class Asker {
     const auto& failure = answer_.run.budget.failure;
     const bool can_run = !failure || failure->stage != StartupStage::platform;
     if (query_.with_changes && can_run && (searches || must_start)) {
-      for (AskCandidate& one : ask_candidates(answer_.run, longest_asked(answer_.run), catalog_)) {
+      for (AskCandidate& one : ask_candidates(answer_.run, longest_asked(answer_.run), catalog_,
+                                              query_.largest_share)) {
         changes.push_back({.candidate = std::move(one), .largest = {}, .holds = false});
       }
       for (AskChange& change : changes) jobs.push_back(change_job(change));

@@ -30,6 +30,7 @@ struct AskQuery {
   TokenCount context = 0;      // of a request that must be accepted and fit; 0: none
   std::string refusal = {};    // why the engine would not start at all; empty: memory decides
   std::string doubt = {};      // why it may not start; empty: only what the budget says
+  double largest_share = 1;    // of a device's memory that a change may give to the engine
   bool with_changes = true;    // look for changes, and for the largest users and context
 };
 

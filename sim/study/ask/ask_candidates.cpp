@@ -15,6 +15,7 @@ namespace headroom {
 namespace {
 
 constexpr double kLargeShare = 0.95;  // of a device's memory: what is left is for the driver
+constexpr double kSurelyFree = 0.9;   // of what is free for a cache: buffers grow with it, too
 constexpr double kFasterDevice = 1.15;
 constexpr std::size_t kNeighbours = 2;
 constexpr std::int64_t kLengthUnit = 1024;  // of limits on a request's length
@@ -26,8 +27,12 @@ constexpr std::string_view kReplicas = "/fleet/replicas";
 
 class Candidates {
  public:
-  Candidates(const RunResult& run, TokenCount longest, const Catalog& catalog)
-      : run_(run), system_(run.resolved), longest_(longest), catalog_(catalog) {}
+  Candidates(const RunResult& run, TokenCount longest, const Catalog& catalog, double largest_share)
+      : run_(run),
+        system_(run.resolved),
+        longest_(longest),
+        catalog_(catalog),
+        large_share_(std::min(kLargeShare, largest_share)) {}
 
   std::vector<AskCandidate> all() {
     for (const FixCandidate& fix : system_.engine->fixes()) add_values(fix);
@@ -70,8 +75,8 @@ class Candidates {
 
   void add_values(const FixCandidate& fix) {
     if (fix.search == FixSearch::share_up) {
-      if (const Json share = now(fix.pointer); share.is_number() && share < kLargeShare) {
-        add(fix.pointer, kLargeShare, fix.cost, fix.text);
+      if (const Json share = now(fix.pointer); share.is_number() && share < large_share_) {
+        add(fix.pointer, large_share_, fix.cost, fix.text);
       }
     } else if (fix.search == FixSearch::ladder) {
       add_ladder(fix);
@@ -114,7 +119,15 @@ class Candidates {
     // Where the length keeps the engine from starting, as much of it as surely fits is the smaller
     // change.
     const auto& failure = run_.budget.failure;
-    const std::int64_t certain = lowers && failure ? certain_length(*failure) : 0;
+    std::int64_t certain = lowers && failure ? certain_length(*failure) : 0;
+    // Of engines that allocate the whole context at the start: what is free for it.
+    const bool is_allocated = failure && failure->stage == StartupStage::kv_allocation;
+    if (lowers && certain == 0 && is_allocated && failure->wanted_bytes > failure->free_bytes) {
+      const double share =
+          static_cast<double>(failure->free_bytes) / static_cast<double>(failure->wanted_bytes);
+      certain = static_cast<std::int64_t>(kSurelyFree * share * from.get<double>());
+      certain -= certain % kLengthUnit;
+    }
     add(fix.pointer, std::max(needed, certain), fix.cost, fix.text);
   }
 
@@ -189,6 +202,7 @@ class Candidates {
   const Resolved& system_;
   TokenCount longest_;
   const Catalog& catalog_;
+  double large_share_;
   std::vector<AskCandidate> candidates_;
 };
 
@@ -221,8 +235,8 @@ std::string shown_setting(const Json& value) {
 }
 
 std::vector<AskCandidate> ask_candidates(const RunResult& run, TokenCount longest,
-                                         const Catalog& catalog) {
-  return Candidates(run, longest, catalog).all();
+                                         const Catalog& catalog, double largest_share) {
+  return Candidates(run, longest, catalog, largest_share).all();
 }
 
 }  // namespace headroom

@@ -27,8 +27,9 @@ struct AskCandidate {
 [[nodiscard]] std::string shown_setting(const Json& value);
 
 // `run`: of the system as it is, started or not. `longest`: tokens of the longest request that is
-// to be served, prompt and output; 0: not known.
+// to be served, prompt and output; 0: not known. `largest_share`: as in AskQuery.
 [[nodiscard]] std::vector<AskCandidate> ask_candidates(const RunResult& run, TokenCount longest,
-                                                       const Catalog& catalog);
+                                                       const Catalog& catalog,
+                                                       double largest_share = 1);
 
 }  // namespace headroom

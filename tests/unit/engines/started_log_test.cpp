@@ -89,7 +89,8 @@ TEST_CASE("buffers of one device add up by kind, and the fullest device is shown
   CHECK(log.options.at("cache_ram") == "1024");
   CHECK_FALSE(log.options.contains("kv_unified"));
   CHECK(log.options.at("cache_type_k") == "q8_0");
-  CHECK_FALSE(log.options.contains("n_gpu_layers"));  // all of them
+  CHECK_FALSE(log.options.contains("n_gpu_layers"));  // all of them: a rule of a start that failed
+  CHECK(log.options_of_failure.contains("n_gpu_layers"));
   check(log, Figure::weights, 5);
   check(log, Figure::kv, 1.5);           // two caches, as of models with windows
   check(log, Figure::activations, 0.5);  // the last reservation replaces the first

@@ -102,6 +102,12 @@ TEST_CASE("a Mac is named by its chip and its memory") {
   }
   // Which one of them the chip alone does not say; half the memory bus is another speed.
   CHECK_THROWS_WITH(catalog.device("Apple M4 Max"), Catch::Contains("name one"));
+  for (const char* name : {"MacBook 36 GB", "MacBook Pro 36GB"}) {
+    CHECK_THROWS_WITH(catalog.device(name),
+                      Catch::Contains("each of m3-max-36, m3-pro-36, m4-max-36"));
+  }
+  CHECK_THROWS_WITH(catalog.device("Mac mini"), Catch::Contains("m4-pro-48"));
+  CHECK(catalog.device("MacBook Pro 128GB").id == "m4-max");
   CHECK(catalog.device("m3-max-36").bandwidth_bytes_per_s <
         catalog.device("m3-max-48").bandwidth_bytes_per_s);
   CHECK(catalog.device("m4-max-36").bandwidth_bytes_per_s <

@@ -283,6 +283,10 @@ TEST_CASE("notes carry every assumption and what is not scored", "[environment]"
   }
   CHECK_FALSE(
       any_contains(environment_notes(row("docker-measured-qwen2.5-72b"), request), "unscored"));
+  // What was measured on a GB10 says nothing of a Mac, where it is not counted.
+  const HostRequest apple = request_of(gb10(), FreeMetric::device);
+  CHECK_FALSE(any_contains(environment_notes(row("native"), apple), "GB10"));
+  CHECK(any_contains(environment_notes(row("native"), apple), "shared memory of another vendor"));
 }
 
 namespace {

@@ -139,6 +139,18 @@ TEST_CASE("a point that failed or turned requests away does not keep up") {
   CHECK(has(all, "1 of 3 points keep up"));
   CHECK(has(all, "1 rejects or loses requests, the first with max_num_seqs 1"));
   CHECK(has(all, "1 fills its KV pool, the first with max_num_seqs 2"));
+  // Ten requests of 500 tokens: of a pool of 5,000 a tenth may stay free, and no other one fits.
+  const auto with_pool = [](double used) {
+    StoredRun run = run_of(3, 0, 20);
+    run.metrics.insert(run.metrics.end(), {{"max_kv_used_share", used},
+                                           {"kv_tokens", 5000},
+                                           {"completed", 10},
+                                           {"total_input_tokens", 4000},
+                                           {"total_output_tokens", 1000}});
+    return run;
+  };
+  CHECK(has(sentence({with_pool(0.9)}), "1 fills its KV pool"));
+  CHECK_FALSE(has(sentence({with_pool(0.89)}), "fills its KV pool"));
 }
 
 TEST_CASE("a merge says what it has and what is missing") {

@@ -1,5 +1,7 @@
-// What an encoder, and a checkpoint in 32 bits, make of an engine's options.
+// What an encoder, and a checkpoint in 32 bits, make of an engine's options; which measured
+// containers are named beside the rules for them.
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 
@@ -46,6 +48,22 @@ TEST_CASE("checkpoints in 32 bits are served in 16 unless told otherwise") {
   CHECK(dtype("{}", "bge-m3") == Dtype::fp16);  // vLLM prefers it for models that make vectors
   CHECK(dtype(R"({"name": "sglang"})") == Dtype::bf16);
   CHECK(dtype(R"({"dtype": "float32"})") == Dtype::fp32);
+}
+
+TEST_CASE("beside the rules for containers the measured ones of the model are named") {
+  const Catalog catalog = Catalog::embedded();
+  const auto says = [&](const char* model, const char* device, const char* environment) {
+    Scenario scenario = scenario_of("{}", model, device);
+    scenario.environment.name = environment;
+    const Resolved resolved = resolve_system(scenario, catalog);
+    return std::ranges::any_of(resolved.warnings, [](const std::string& warning) {
+      return warning.find("environment docker-measured-gpt-oss-120b") != std::string::npos;
+    });
+  };
+  CHECK(says("gpt-oss-120b", "gb10", "docker"));
+  CHECK_FALSE(says("gpt-oss-120b", "gb10", "native"));
+  CHECK_FALSE(says("gpt-oss-120b", "h100-sxm", "docker"));
+  CHECK_FALSE(says("gpt-oss-20b", "gb10", "docker"));
 }
 
 }  // namespace headroom::encoder_test

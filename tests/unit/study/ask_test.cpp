@@ -271,6 +271,42 @@ TEST_CASE("the devices of a change are those of all replicas", "[ask]") {
   CHECK(wider->cost_text == "6 devices instead of 3");
 }
 
+TEST_CASE("a share of memory is raised to what others leave of the device", "[ask]") {
+  const RunResult result =
+      run(with_settings(
+              document_of("l40s", R"(, "gpu_memory_utilization": 0.5, "max_model_len": 8192)"), {}),
+          catalog());
+  REQUIRE(result.started);
+  const auto share = [&](double largest) {
+    for (const AskCandidate& one : ask_candidates(result, 1600, catalog(), largest)) {
+      if (one.setting.path == "engine.gpu_memory_utilization") return one.setting.value;
+    }
+    return Json();
+  };
+  CHECK(share(1) == 0.95);
+  CHECK(share(0.7) == 0.7);
+  CHECK(share(0.4).is_null());
+}
+
+TEST_CASE("a context that is allocated at the start shrinks to what is free for it", "[ask]") {
+  ScenarioDocument document = document_of("rtx4090", "");
+  document.json.root["engine"] = {{"name", "llamacpp"}, {"ctx_size", 131072}, {"n_gpu_layers", 33}};
+  const RunResult result = check(with_settings(document, {}), catalog());
+  REQUIRE(result.budget.failure);
+  REQUIRE(result.budget.failure->stage == StartupStage::kv_allocation);
+  std::optional<std::int64_t> cells;
+  for (const AskCandidate& one : ask_candidates(result, 1600, catalog())) {
+    if (one.setting.path == "engine.ctx_size") cells = one.setting.value.get<std::int64_t>();
+  }
+  REQUIRE(cells);
+  const StartupFailure& failure = *result.budget.failure;
+  const double free =
+      static_cast<double>(failure.free_bytes) / static_cast<double>(failure.wanted_bytes) * 131072;
+  CHECK(*cells % 1024 == 0);
+  CHECK(static_cast<double>(*cells) <= 0.9 * free);
+  CHECK(static_cast<double>(*cells) > 0.9 * free - 1024);
+}
+
 TEST_CASE("what does not start is answered with what starts", "[ask]") {
   const AskAnswer answer =
       ask(query_of(document_of("rtx4090", R"(, "max_model_len": 131072)", 0.5), ""), catalog(), {});
