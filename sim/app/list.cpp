@@ -24,16 +24,22 @@
 namespace headroom {
 namespace {
 
+// Of a model: "7.6 B", "33 M".
+std::string size_text(std::int64_t parameters) {
+  const auto count = static_cast<double>(parameters);
+  return count < 1e8 ? fmt::format("{:.0f} M", count / 1e6) : fmt::format("{:.1f} B", count / 1e9);
+}
+
 std::string list_models(const Catalog& catalog) {
   std::string out = fmt::format("{:<28}{:>11}{:>11}{:>16}{:>12}\n", "model", "parameters", "active",
                                 "KV B/token", "context");
   for (const std::string& id : catalog.model_ids()) {
     const ModelSpec model = catalog.model(id);
-    out += fmt::format("{:<28}{:>9.1f} B{:>9.1f} B{:>16}{:>12}\n", id,
-                       static_cast<double>(params_total(model)) / 1e9,
-                       static_cast<double>(params_active(model)) / 1e9,
-                       human_count(kv_bytes_per_token(model, {}, {})),
-                       human_count(model.max_position));
+    out += fmt::format(
+        "{:<28}{:>11}{:>11}{:>16}{:>12}\n", id, size_text(params_total(model)),
+        size_text(params_active(model)),
+        is_encoder(model) ? "none kept" : human_count(kv_bytes_per_token(model, {}, {})),
+        human_count(model.max_position));
   }
   return out;
 }

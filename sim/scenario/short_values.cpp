@@ -16,8 +16,11 @@ struct Suffix {
 
 constexpr double kKi = 1024;
 constexpr std::array kSeconds{Suffix{"us", 1e-6}, Suffix{"ms", 1e-3}, Suffix{"s", 1},
-                              Suffix{"m", 60},    Suffix{"min", 60},  Suffix{"h", 3600},
-                              Suffix{"d", 86'400}};
+                              Suffix{"sec", 1},   Suffix{"m", 60},    Suffix{"min", 60},
+                              Suffix{"h", 3600},  Suffix{"d", 86'400}};
+constexpr std::array kRates{Suffix{"/s", 1},          Suffix{"rps", 1},         Suffix{"qps", 1},
+                            Suffix{"/min", 1.0 / 60}, Suffix{"/h", 1.0 / 3600}, Suffix{"k", 1e3},
+                            Suffix{"m", 1e6}};
 constexpr std::array kSizes{Suffix{"k", kKi},
                             Suffix{"kib", kKi},
                             Suffix{"m", kKi* kKi},
@@ -43,6 +46,7 @@ Family family_of(std::string_view unit, const Bounds& bounds) {
   if (unit == "GiB") return {kSizes, kKi * kKi * kKi};
   if (unit == "bytes") return {kSizes, 1};
   if (unit == "tokens") return {kTokenCounts, 1};
+  if (unit == "requests/s") return {kRates, 1};
   if (bounds.low >= 0 && bounds.high <= 1) return {kPerCent, 1};
   return {kCounts, 1};
 }

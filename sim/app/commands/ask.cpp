@@ -383,13 +383,13 @@ int ask_command(AskArguments& a) {
   Asked asked = several ? asked_services(a, catalog) : asked_systems(a, catalog);
   const std::vector<std::string> units = unit_notes(a.targets);
   asked.assumed.insert(asked.assumed.end(), units.begin(), units.end());
-  const std::size_t notes = asked.assumed.size();
   for (AskQuery& query : asked.queries) {
     leave_out_answers(a, catalog, asked.queries.size() == 1, query, asked.assumed);
   }
-  if (asked.queries.size() == 1 && asked.assumed.size() > notes) {
-    std::erase(asked.assumed, usual_lengths(a.traffic));
-  }
+  const bool vectors_alone = std::ranges::all_of(asked.queries, [&](const AskQuery& query) {
+    return makes_vectors(with_settings(query.document, {}), catalog);
+  });
+  if (vectors_alone) std::erase(asked.assumed, usual_lengths(a.traffic));
   const std::vector<AskQuery>& queries = asked.queries;
   if (!a.save.empty() && queries.size() > 1) {
     throw ConfigError(

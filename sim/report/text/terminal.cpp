@@ -326,7 +326,7 @@ std::string accuracy_text(const ExpectedError& error) {
 
 std::string accuracy_word(const ExpectedError& error) {
   if (error.runs == 0) return "not measured";
-  return error.situation == "same model" ? "measured" : "other models";
+  return error.situation == "same model" ? "measured" : "others";
 }
 
 std::string verdict_line(const RunVerdict& verdict) {

@@ -17,7 +17,7 @@ namespace headroom {
 
 // "measured mean TTFT was 23 % lower to 11 % higher than simulated (10 runs of other models)".
 [[nodiscard]] std::string accuracy_text(const ExpectedError& error);
-// What the ranges were measured on, in a word or two.
+// Whose runs the ranges were measured on, in a word: this model's ("measured"), or others.
 [[nodiscard]] std::string accuracy_word(const ExpectedError& error);
 
 // Mean, median, p90 and p99 of TTFT, TPOT, ITL and E2E, a line for each.

@@ -18,8 +18,8 @@ namespace headroom {
 namespace {
 
 constexpr std::string_view kMsSuffix = "_ms";
-constexpr std::array<std::pair<std::string_view, double>, 3> kTargetUnits{
-    {{"ms", 1}, {"us", 1e-3}, {"s", 1e3}}};
+constexpr std::array<std::pair<std::string_view, double>, 4> kTargetUnits{
+    {{"ms", 1}, {"us", 1e-3}, {"s", 1e3}, {"sec", 1e3}}};
 
 // One target, and the flag or command that gave it.
 struct TargetText {
@@ -51,6 +51,7 @@ std::string written_plainly(std::string_view as_written) {
   std::ranges::replace(name, ' ', '_');
   std::ranges::replace(name, '-', '_');
   if (name.ends_with(kMsSuffix)) name.resize(name.size() - kMsSuffix.size());
+  if (name.ends_with("e2e")) name += 'l';  // AIPerf and GuideLLM leave out the latency
   return name;
 }
 

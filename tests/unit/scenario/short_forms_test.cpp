@@ -39,6 +39,10 @@ TEST_CASE("numbers take the suffixes of their unit", "[short_forms]") {
   CHECK(short_number("10m", "s", kPositive) == 600);
   CHECK(short_number("250ms", "s", kPositive) == 0.25);
   CHECK(short_number("2s", "ms", kPositive) == 2'000);
+  CHECK(short_number("2sec", "ms", kPositive) == 2'000);
+  CHECK(short_number("5/s", "requests/s", kPositive) == 5);
+  CHECK(short_number("30 /min", "requests/s", kPositive) == Approx(0.5));
+  CHECK_FALSE(short_number("5/d", "requests/s", kPositive));
   CHECK(short_number("85%", "", kShareAbove0) == 0.85);
   CHECK(short_number("512MiB", "GiB", kPositive) == 0.5);
   CHECK(short_number("1G", "bytes", kBytes) == 1'073'741'824);

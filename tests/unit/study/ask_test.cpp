@@ -55,7 +55,7 @@ double swept_edge(const AskQuery& query, const std::vector<Setting>& settings, d
 
 TEST_CASE("targets are read as people write them", "[ask]") {
   const std::vector<Limit> targets =
-      parse_targets({"p99 TTFT < 2s", "ttft_p95=1s", "TPOT-p95: 50ms", "mean e2el=9s"});
+      parse_targets({"p99 TTFT < 2s", "ttft_p95=1sec", "TPOT-p95: 50ms", "mean e2e=9s"});
   REQUIRE(targets.size() == 4);
   CHECK(targets[0].metric == "p99_ttft_ms");
   CHECK(targets[1].metric == "p95_ttft_ms");
