@@ -82,6 +82,9 @@ DeviceSpec::KernelsOf parse_kernels_of(CatalogFields row) {
   of.bandwidth = row.number_between("bandwidth", kLeastShare, kMostShare, 1);
   of.flops_16_bit = row.number_between("flops_16_bit", kLeastShare, kMostShare, 1);
   of.flops_8_bit = row.number_between("flops_8_bit", kLeastShare, kMostShare, 1);
+  if (row.find("decode_attention") != nullptr) {
+    of.decode_attention = row.number_between("decode_attention", kLeastShare, kMostShare, 1);
+  }
   of.link = row.number_between("link", kLeastShare, kMostShare, 1);
   of.latency = row.number_between("latency", kLeastShare, kMostShare, 1);
   for (CatalogFields& errors : row.objects("observed")) {

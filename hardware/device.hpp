@@ -39,6 +39,7 @@ struct DeviceSpec {
     double flops_16_bit = 1;
     double flops_8_bit = 1;  // and of fewer bits
     double link = 1;
+    double decode_attention = 1;  // times the bandwidth
     // Of starting a kernel or an exchange and of the small kernels of a layer: a time here over the
     // time there.
     double latency = 1;

@@ -125,6 +125,10 @@ void place_pool(BudgetBuilder& builder, const PoolRule& rule, MemoryBudget& budg
   budget.max_concurrency = static_cast<double>(blocks) / static_cast<double>(request);
 }
 
+bool keeps_no_kv(const MemoryBudget& budget, const ModelSpec& model) {
+  return is_encoder(model) && budget.layout.bytes_per_token <= model.layers();
+}
+
 std::int64_t concurrent_sequences(const MemoryBudget& budget, TokenCount tokens) {
   const KvLayout& layout = budget.layout;
   if (budget.failure || layout.block_bytes == 0) return 0;

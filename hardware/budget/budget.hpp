@@ -157,6 +157,9 @@ void place_pool(BudgetBuilder& builder, const PoolRule& rule, MemoryBudget& budg
 [[nodiscard]] std::int64_t largest_length(const KvLayout& layout, BlockCount blocks,
                                           std::int64_t step_tokens, std::int64_t upper);
 
+// An encoder, of which the engine keeps nothing: its layout counts a byte per token and layer.
+[[nodiscard]] bool keeps_no_kv(const MemoryBudget& budget, const ModelSpec& model);
+
 // How many sequences of `tokens` each are in decode together in the pool.
 [[nodiscard]] std::int64_t concurrent_sequences(const MemoryBudget& budget, TokenCount tokens);
 

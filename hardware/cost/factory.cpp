@@ -168,8 +168,11 @@ std::string how_scaled(const DeviceSpec& device) {
   const DeviceSpec::KernelsOf& of = *device.kernels_of;
   return fmt::format(
       ", an assumption for {}: scaled by data-sheet rates and attained shares of them "
-      "(bandwidth x{}, 16 bit x{}, 8 bit x{}, link x{}), starts take {} times as long",
-      device.id, of.bandwidth, of.flops_16_bit, of.flops_8_bit, of.link, of.latency);
+      "(bandwidth x{}, attention of decodes x{} more, 16 bit x{}, 8 bit x{}, link x{}), starts "
+      "take "
+      "{} times as long",
+      device.id, of.bandwidth, of.decode_attention, of.flops_16_bit, of.flops_8_bit, of.link,
+      of.latency);
 }
 
 // The library's times and the engine's constants.

@@ -164,6 +164,7 @@ DevicePeaks peaks_of(const DeviceSpec& device) {
           .ops_int8 = narrow(device.int8_ops) * kPerMicrosecond,
           .link_bytes = link * attained.link * kPerMicrosecond,
           .link_peers = device.nvlink_bytes_per_s ? static_cast<double>(device.link_peers) : 0,
+          .decode_attention = attained.decode_attention,
           .latency = attained.latency};
 }
 
@@ -192,8 +193,8 @@ double decode_attention(const DevicePeaks& peaks, KernelKey key, KernelPoint poi
   const double seen = std::min(point[1], window_at(key, 3));
   const double bytes =
       width * (2 * seen * kv_heads * activation_bytes(format_at(key, 4)) + 4 * heads);
-  return starts_us(peaks) +
-         point[0] * (bytes / peaks.bytes + 4 * seen * heads * width / peaks.flops_16_bit);
+  const double row_us = bytes / peaks.bytes + 4 * seen * heads * width / peaks.flops_16_bit;
+  return starts_us(peaks) + point[0] * row_us / peaks.decode_attention;
 }
 
 double experts(const DevicePeaks& peaks, KernelKey key, KernelPoint point) {

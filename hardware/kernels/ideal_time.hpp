@@ -35,9 +35,10 @@ struct DevicePeaks {
   double flops_fp8 = 0;
   double flops_fp4 = 0;
   double ops_int8 = 0;
-  double link_bytes = 0;  // to other devices of the node, per direction
-  double link_peers = 0;  // that these are spread over; 0: any of them gets all
-  double latency = 1;     // of starting a kernel or an exchange, over that of NVIDIA's devices
+  double link_bytes = 0;        // to other devices of the node, per direction
+  double link_peers = 0;        // that these are spread over; 0: any of them gets all
+  double decode_attention = 1;  // share of both that attention of decodes attains
+  double latency = 1;  // of starting a kernel or an exchange, over that of NVIDIA's devices
 };
 // Of the data sheet. Where the device takes kernel times of another one (kernels_of): in units of
 // what these attain of theirs.

@@ -44,8 +44,8 @@ void read_encoder(HfIntake& in) {
     throw in.text.error("max_position_embeddings", "more than the padding token's position");
   }
   in.note(
-      "an encoder: it computes a prompt in one piece and keeps no KV of it, so the KV pool and "
-      "what is said of it bind nothing (vLLM takes no memory for it)");
+      "an encoder: a prompt is computed in one piece, and nothing of it needs to be kept (vLLM has "
+      "no KV pool for it; how other engines treat it is taken to be as with decoders)");
 }
 
 }  // namespace headroom

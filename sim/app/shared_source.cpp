@@ -111,10 +111,10 @@ void leave_room(DescribedSystem& system, const SharedStart& own,
   const auto total = static_cast<double>(own.system.resolved.device.memory_reported_bytes);
   const double left = 100 * (1 - static_cast<double>(others) / total);
   system.largest_share = std::max(0.0, std::floor(left - 2) / 100);
-  system.assumed.push_back(fmt::format(
+  system.beside = fmt::format(
       "{} {} the device's memory, as counted, but take{} none of its time here: while "
       "others work, an engine is slower",
-      comma_list(names), names.size() == 1 ? "shares" : "share", names.size() == 1 ? "s" : ""));
+      comma_list(names), names.size() == 1 ? "shares" : "share", names.size() == 1 ? "s" : "");
 }
 
 Scenario scenario_on_device(const ScenarioDocument& document) {

@@ -32,6 +32,7 @@ struct DescribedSystem {
   std::string refusal = {};  // why the engine would not start, whatever its memory; empty: none
   std::string doubt = {};    // why it may not; empty: none
   double largest_share = 1;  // of its device's memory that others leave to it
+  std::string beside = {};   // what of engines on the same device is not simulated; empty: none
 };
 
 // Why the engine may refuse the flags that were left out; empty: none of them is a flag.

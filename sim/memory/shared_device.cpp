@@ -111,7 +111,7 @@ class RoomFinder {
       to = smaller_count(at, candidate, from.get<std::int64_t>());
     }
     if (!to) return std::nullopt;
-    SharedChange change{earlier.name, {}};
+    SharedChange change{.name = earlier.name, .fix = {}};
     change.fix.option = option_path(candidate.pointer);
     change.fix.pointer = candidate.pointer;
     change.fix.value = *to;
@@ -194,7 +194,8 @@ std::vector<SharedChange> changes_for(const std::vector<SharingEngine>& engines,
     // To stop the others is no way to run with them.
     const bool alone =
         fix.pointer == "/device/memory_used_gib" || fix.pointer == "/environment/processes_gib";
-    if (!alone && changes.size() < kOwnChanges) changes.push_back({start.name, std::move(fix)});
+    if (!alone && changes.size() < kOwnChanges)
+      changes.push_back({.name = start.name, .fix = std::move(fix)});
   }
   RoomFinder finder(engines, catalog, failed);
   for (std::size_t i = 0; i < failed; ++i) {
@@ -211,6 +212,24 @@ std::vector<SharedChange> changes_for(const std::vector<SharingEngine>& engines,
   return changes;
 }
 
+// The first engine that does not start once `change` is made; empty: all do. Nothing: its service
+// cannot make it, for it sees too few devices.
+std::optional<std::string> stopped_by(const SharedChange& change,
+                                      std::vector<SharingEngine> engines, const Catalog& catalog) {
+  const auto changed = std::ranges::find(engines, change.name, &SharingEngine::name);
+  set_option(changed->scenario, std::string(change.fix.pointer), change.fix.value,
+             std::string(kSharedOrigin));
+  changed->alone.reset();
+  try {
+    for (const SharedStart& one : started(engines, catalog, engines.size())) {
+      if (one.verdict == StartVerdict::does_not_start) return one.name;
+    }
+  } catch (const ConfigError&) {
+    return std::nullopt;
+  }
+  return "";
+}
+
 }  // namespace
 
 SharedStarts start_together(const std::vector<SharingEngine>& engines, const Catalog& catalog) {
@@ -224,6 +243,13 @@ SharedStarts start_together(const std::vector<SharingEngine>& engines, const Cat
   }
   if (together.failed) {
     together.changes = changes_for(engines, together, *together.failed, catalog);
+    std::erase_if(together.changes, [&](SharedChange& change) {
+      const std::optional<std::string> stopped = stopped_by(change, engines, catalog);
+      change.stops = stopped.value_or("");
+      return !stopped;
+    });
+    std::ranges::stable_partition(together.changes,
+                                  [](const SharedChange& one) { return one.stops.empty(); });
   }
   return together;
 }

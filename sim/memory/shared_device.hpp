@@ -35,12 +35,13 @@ struct SharedStart {
 struct SharedChange {
   std::string name;
   Fix fix;
+  std::string stops = {};  // the first engine that does not start with it; empty: all do
 };
 
 struct SharedStarts {
   std::vector<SharedStart> starts;    // in the order of the starts
   std::optional<std::size_t> failed;  // the first that does not start
-  std::vector<SharedChange> changes;  // for it; its own first
+  std::vector<SharedChange> changes;  // for it; those with which all start first, then its own
 };
 
 // `engines` in the order in which they start: each has its memory before the next one looks.

@@ -308,6 +308,7 @@ Asked asked_services(AskArguments a, const Catalog& catalog) {
     asked.together = all.services.size();
     for (SharedService& one : all.services) {
       const bool has_load = set_traffic(a, one.system);
+      if (!one.system.beside.empty()) one.system.assumed.push_back(one.system.beside);
       const std::vector<AskQuery> queries = queries_of(a, one.system, has_load, catalog);
       asked.queries.insert(asked.queries.end(), queries.begin(), queries.end());
       asked.services.push_back(one.name);

@@ -302,7 +302,22 @@ KvLayout over_context_ranks(KvLayout layout, const Sharding& sharding) {
   return layout;
 }
 
+// Nothing reads an encoder's keys again, and vLLM gives them no memory (v1/kv_cache_interface.py:
+// EncoderOnlyAttentionSpec). A byte per token and layer lets the scheduler count blocks all the
+// same.
+KvLayout layout_of_encoder(const ModelSpec& model, std::int32_t block_tokens) {
+  const auto layers = static_cast<std::int32_t>(model.layers());
+  return uniform_layout(layers, layers, block_tokens);
+}
+
+// Of them as many as can be in use.
+ByteCount bytes_of_encoder(const VllmBudgetOptions& options, const KvLayout& layout) {
+  const BlockCount each = (options.max_model_len + layout.block_tokens - 1) / layout.block_tokens;
+  return (options.max_num_seqs * each + 1) * layout.block_bytes;
+}
+
 KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::int64_t stage) {
+  if (is_encoder(in.model)) return layout_of_encoder(in.model, options.block_size);
   KvGrouping grouping;
   grouping.block_tokens = options.block_size;
   grouping.pad_below = options.version >= EngineVersion{0, 20} ? 1.5 : 1.25;
@@ -359,6 +374,9 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
   builder.charge(MemoryPurpose::activations, t.activations, StartupStage::profiling);
   PoolRule pool;
   pool.available_bytes = kv_bytes(in, options, t, budget.layout);
+  if (is_encoder(in.model)) {
+    pool.available_bytes = std::min(pool.available_bytes, bytes_of_encoder(options, budget.layout));
+  }
   pool.max_model_len = options.max_model_len;
   pool.step_tokens = tokens_in_flight(in, options);
   pool.null_blocks = 1;

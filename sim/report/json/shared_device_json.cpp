@@ -47,7 +47,8 @@ std::string shared_json(const SharedStarts& together, const std::vector<std::str
                                {"to", change.fix.to},
                                {"cost", name_of(change.fix.cost)},
                                {"cost_text", change.fix.cost_text},
-                               {"kv_tokens", change.fix.kv_tokens}});
+                               {"kv_tokens", change.fix.kv_tokens},
+                               {"stops", change.stops}});
   }
   json["notes"] = notes;
   return json_text(json);

@@ -62,7 +62,7 @@ std::string ask_system_text(const AskAnswer& answer) {
   const Resolved& r = answer.run.resolved;
   std::string text = fmt::format("{} on {}, engine {} {}", r.model.id, devices_text(answer.run),
                                  r.engine->name, r.scenario.engine.version.value_or(""));
-  if (answer.run.started && is_encoder(r.model)) {
+  if (answer.run.started && keeps_no_kv(answer.run.budget, r.model)) {
     text += "; no KV is kept";
   } else if (answer.run.started) {
     text += fmt::format("; {} for KV = {} tokens", kv_place_text(answer.run.budget, "per device"),

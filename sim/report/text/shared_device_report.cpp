@@ -70,8 +70,11 @@ std::string shared_text(const SharedStarts& together, const std::vector<std::str
   }
   for (std::size_t i = 0; i < together.changes.size(); ++i) {
     const SharedChange& change = together.changes[i];
-    out += audit_line(i == 0 ? "change" : "or",
-                      fmt::format("{}: {}", change.name, fix_text(change.fix)));
+    out += audit_line(
+        i == 0 ? "change" : "or",
+        fmt::format(
+            "{}: {}{}", change.name, fix_text(change.fix),
+            change.stops.empty() ? "" : fmt::format("; but then {} does not start", change.stops)));
   }
   if (together.failed && together.changes.empty()) {
     out += audit_line("change", "no change of a single option lets it start beside the others");

@@ -133,7 +133,8 @@ class Candidates {
 
   void add_ladder(const FixCandidate& fix) {
     if (fix.pointer == "/engine/quantization" && is_quantised(main_dtype(system_.model))) return;
-    if (fix.pointer == "/engine/kv_cache_dtype" && is_quantised(system_.kv)) return;
+    const bool is_kept = !is_quantised(system_.kv) && !is_encoder(system_.model);
+    if (fix.pointer == "/engine/kv_cache_dtype" && !is_kept) return;
     // To go without graphs is a cure of memory: whatever it seems to gain is within the error of
     // steps that were never measured so.
     if (fix.text == fixes::kGraphs && run_.started) return;

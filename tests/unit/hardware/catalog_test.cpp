@@ -193,7 +193,7 @@ TEST_CASE("a device names another one whose kernel times it takes") {
         "memory_nominal_bytes": 80000000000, "memory_reported_bytes": 80000000000,
         "bandwidth_gb_per_s": 3000, "tflops": {"fp16": 989}, "source": "test", "kernels_of":
         {"device": ")" + taken + R"(", "bandwidth": 0.9, "flops_16_bit": 0.8, "flops_8_bit": 0.7,
-        "link": 0.6, "latency": 1.5, "source": "test"}}]})",
+        "link": 0.6, "latency": 1.5, "decode_attention": 0.5, "source": "test"}}]})",
                          "my.json");
     return *catalog.device(id).kernels_of;
   };
@@ -204,6 +204,9 @@ TEST_CASE("a device names another one whose kernel times it takes") {
   CHECK(taken.flops_8_bit == 0.7);
   CHECK(taken.link == 0.6);
   CHECK(taken.latency == 1.5);
+  CHECK(taken.decode_attention == 0.5);
+  CHECK(Catalog::embedded().device("gb10").kernels_of->decode_attention ==
+        1);  // where it is absent
   CHECK_THROWS_WITH(own_device("mine", "h200"),
                     Catch::Contains("my.json: device mine: kernels_of/device: value h200: expected "
                                     "a device with kernel times (a100-80, b200,"));

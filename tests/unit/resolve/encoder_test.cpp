@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/resolve/resolve.hpp"
+#include "sim/resolve/startup_budget.hpp"
 #include "sim/scenario/options.hpp"
 #include "tests/support/about.hpp"
 
@@ -37,6 +38,20 @@ TEST_CASE("an encoder computes prompts whole and keeps nothing of them") {
     CHECK(test::about([&] { return encoder(engine.c_str()); }).pointer ==
           std::string("/engine/") + option);
   }
+}
+
+TEST_CASE("vLLM takes no memory for an encoder's KV") {
+  const auto pool = [](const char* model) {
+    return budgeted(resolve_system(scenario_of("{}", model, "l4"), Catalog::embedded()));
+  };
+  const auto [resolved, budget] = pool("bge-m3");
+  REQUIRE_FALSE(budget.failure);
+  CHECK(keeps_no_kv(budget, resolved.model));
+  CHECK(budget.kv_pool_bytes < bytes_from_gib(0.1));
+  // As many requests as there are seats are never short of blocks.
+  CHECK(concurrent_sequences(budget, 8192) >= resolved.max_num_seqs);
+  const auto [decoder, kept] = pool("qwen3-embedding-0.6b");
+  CHECK_FALSE(keeps_no_kv(kept, decoder.model));
 }
 
 TEST_CASE("checkpoints in 32 bits are served in 16 unless told otherwise") {
