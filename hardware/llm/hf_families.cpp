@@ -170,14 +170,8 @@ constexpr HfTraits kFalconH1{.o_bias = kAttentionBias,
 constexpr HfTraits kLfm2{.qkv_bias = kNever, .qk_norm = HfQkNorm::head, .tied = true};
 constexpr HfTraits kTied{.tied = true};
 
-// Encoders; those with position_rows have BERT's learned positions and its pooler.
-constexpr HfTraits kBert{.qkv_bias = kAlways,
-                         .o_bias = kAlways,
-                         .mlp_bias = kAlways,
-                         .layer_norm = true,
-                         .gated = false,
-                         .tied = true,
-                         .position_rows = 0};
+// Encoders; those with position_rows have learned positions and a pooler.
+constexpr HfTraits kBert = kGpt2;
 constexpr HfTraits kNomicBert{.qkv_bias = kNever, .layer_norm = true, .tied = true};
 constexpr HfTraits kGteNew{
     .qkv_bias = kAlways, .o_bias = kAlways, .layer_norm = true, .tied = true};

@@ -97,6 +97,15 @@ std::int64_t held_together(const Resolved& r, const StartUp& start, const TokenB
   return concurrent_sequences(start.budget, context.tokens);
 }
 
+// Of layers that see everything, where those with a window have a cache of their own (llama.cpp).
+ByteCount bytes_without_windows(const Resolved& r) {
+  ByteCount bytes = 0;
+  for (const KvClass& c : kv_classes(r.model, kv_format(r), r.sharding)) {
+    if (c.window_tokens == 0) bytes += c.layers * c.bytes_per_token;
+  }
+  return bytes;
+}
+
 // An engine may store more per token than the geometry needs (FasterTransformer: every query head),
 // use its own data types (llama.cpp), or store a drafter's KV too. vLLM's other layouts follow the
 // geometry.
@@ -105,6 +114,7 @@ ByteCount engine_bytes(const Resolved& r, const MemoryBudget& budget, const Toke
   const ByteCount kept = budget.layout.bytes_per_token;
   if (token.override_model || token.rank == 0 || kept == 0 || kept == token.rank) return geometry;
   if (r.engine->traits.groups_layers && !r.drafter) return geometry;
+  if (kept == bytes_without_windows(r)) return geometry;
   const double ratio = static_cast<double>(kept) / static_cast<double>(token.rank);
   return static_cast<ByteCount>(static_cast<double>(geometry) * ratio + 0.5);
 }

@@ -163,7 +163,9 @@ RunVerdict judge_targets(const RunResult& run, const Catalog& catalog) {
   std::string close = close_target(run);
   if (close.empty()) close = close_limit(run, limited);
   if (!close.empty()) {
-    return {HoldVerdict::tight, fmt::format("{}; {}", share, close), Binds::nothing};
+    const bool says_both = close.starts_with(share);
+    return {HoldVerdict::tight, says_both ? close : fmt::format("{}; {}", share, close),
+            Binds::nothing};
   }
   return {HoldVerdict::holds, share, Binds::nothing};
 }

@@ -62,6 +62,7 @@ std::int64_t certain_length(const StartupFailure& failure) {
 StartVerdict start_verdict(const Resolved& resolved, const MemoryBudget& budget) {
   if (budget.failure) return StartVerdict::does_not_start;
   if (platform_gap(resolved)) return StartVerdict::may_not_start;
+  if (budget.reread_weight_bytes > 0) return StartVerdict::may_not_start;
   const bool known = !sizes_its_pool(resolved) || !checks_length(resolved, budget);
   return known || least_pool(budget).max_concurrency >= 1 ? StartVerdict::starts
                                                           : StartVerdict::may_not_start;
@@ -72,6 +73,12 @@ std::string start_reason(const Resolved& resolved, const MemoryBudget& budget) {
     case StartVerdict::starts: return "";
     case StartVerdict::may_not_start:
       if (const auto gap = platform_gap(resolved)) return "may not start: " + gap->text;
+      if (budget.reread_weight_bytes > 0) {
+        return fmt::format(
+            "{:.2f} GiB of the weights do not fit in memory: every step reads them from the file "
+            "again, whose time is not simulated",
+            gib_from_bytes(budget.reread_weight_bytes));
+      }
       return fmt::format(
           "may not start: the KV pool holds {:.2f} requests of the longest length that the engine "
           "accepts ({}), and its size is known to about {:.0f} %",

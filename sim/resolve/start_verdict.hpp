@@ -27,8 +27,9 @@ inline constexpr double kPoolError = 0.10;
 // The pool that is certain: `budget` with kPoolError less of it.
 [[nodiscard]] MemoryBudget least_pool(const MemoryBudget& budget);
 
-// may_not_start: the engine needs a plug-in for the device; or, where it refuses a pool without
-// room for one request of max_model_len, it would refuse the least one.
+// may_not_start: the engine needs a plug-in for the device; it starts, but reads weights from the
+// file at every step; or, where it refuses a pool without room for one request of max_model_len, it
+// would refuse the least one.
 [[nodiscard]] StartVerdict start_verdict(const Resolved& resolved, const MemoryBudget& budget);
 
 // Why it may not or does not start, as one sentence; empty where it starts.

@@ -72,6 +72,7 @@ void charge_host_weights(BudgetBuilder& builder, const LlamacppBudgetOptions& op
   const ByteCount resident = std::min(bytes, builder.free_bytes());
   builder.charge(MemoryPurpose::page_cache, resident, StartupStage::weights);
   budget.mapped_weight_bytes += resident;
+  budget.reread_weight_bytes += bytes - resident;
 }
 
 void charge_split(BudgetBuilder& builder, const BudgetInputs& inputs,

@@ -322,9 +322,9 @@ class AskTable {
   [[nodiscard]] bool untargeted() const { return untargeted_; }
 
   [[nodiscard]] std::string table() const {
-    std::vector<std::vector<std::string>> rows{{"model", "devices", "verdict", "up to",
-                                                untargeted_ ? "at once" : "users", "binds",
-                                                "accuracy"}};
+    std::vector<std::vector<std::string>> rows{
+        {"model", "devices", "verdict", "up to", "binds", "accuracy"}};
+    if (untargeted_) rows.front().insert(rows.front().begin() + 4, "at once");
     if (has_environments_) rows.front().insert(rows.front().begin() + 2, "environment");
     if (has_engines_) rows.front().insert(rows.front().begin() + 2, "engine");
     if (has_formats_) rows.front().insert(rows.front().begin() + 1, "weights");
@@ -404,9 +404,9 @@ class AskTable {
         fmt::format("{} x {}", r.sharding.devices(), r.device.id),
         std::string(title_of(answer.verdict)),
         largest(most, of_rate ? LoadKind::rate : answer.load.kind),
-        untargeted_ ? at_once : largest(answer.largest_users, LoadKind::users),
         most ? std::string(name_of(most->binds)) : "-",
         accuracy_word(answer.run.expected_error)};
+    if (untargeted_) cells.insert(cells.begin() + 4, at_once);
     if (has_environments_) cells.insert(cells.begin() + 2, environment_text(answer));
     if (has_engines_) cells.insert(cells.begin() + 2, engine_text(answer));
     if (has_formats_) cells.insert(cells.begin() + 1, weights_format(answer));

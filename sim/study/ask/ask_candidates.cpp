@@ -93,7 +93,8 @@ class Candidates {
   }
 
   void add_multiples(const FixCandidate& fix) {
-    const Json from = now(fix.pointer);
+    Json from = now(fix.pointer);
+    if (from.is_null() && fix.counts == FixCounts::requests) from = system_.max_num_seqs;
     if (!from.is_number_integer() || from.get<std::int64_t>() < 1) return;
     for (const double factor : kFactors) {
       const auto value = static_cast<std::int64_t>(factor * from.get<double>());

@@ -329,8 +329,9 @@ TEST_CASE("another vendor's kernels are said to be an assumption, with all that 
   CHECK(taken.calibration == "kernels of h200-sxm");
   CHECK(taken.uncalibrated);
   CHECK_THAT(taken.source, Catch::Contains("kernel times of h200-sxm, an assumption for mi300x") &&
-                               Catch::Contains("(bandwidth x0.88, 16 bit x0.64, 8 bit x0.67, link "
-                                               "x0.66), starts take 1.6 times as long"));
+                               Catch::Contains("(bandwidth x0.88, attention of decodes x0.48 more, "
+                                               "16 bit x0.64, 8 bit x0.67, link x0.66), starts "
+                                               "take 1.6 times as long"));
   const CostChoice own = choice_on("h200-sxm");
   CHECK_THAT(own.source, !Catch::Contains("assumption"));
   // The small kernels of all layers take as long as they need to start.

@@ -214,6 +214,14 @@ TEST_CASE("an engine that leaves layers on the host says so, and counts devices 
   CHECK(row.weights.ranks_that_fit == 3);
 }
 
+TEST_CASE("a request's KV counts layers with a window for their window alone") {
+  SystemSelection selection = on("gpt-oss-20b", "gb10");
+  selection.engines = {"llamacpp"};
+  const CapacityRow row = only_row(query_of(selection, {8192}));
+  // 24 layers of 8 heads of 64, half of them with a window of 128 tokens.
+  CHECK(row.contexts[0].kv_bytes == 12 * 2048 * (8192 + 128));
+}
+
 TEST_CASE("weights fit where the host holds the input table alone") {
   SystemSelection selection = on("qwen3-8b", "rtx4090");
   selection.engines = {"llamacpp"};

@@ -104,6 +104,25 @@ TEST_CASE("an engine that takes what it needs leaves layers on the host") {
   }));
 }
 
+TEST_CASE("changes with which all start come first, the others say whom they stop") {
+  // The first asks for a length that its half does not hold; the second needs the other half.
+  const SharedStarts starts =
+      together({engine("first", "vllm", "llama-3.1-8b",
+                       {"engine.max_model_len=131072", "engine.gpu_memory_utilization=0.5"}, {"0"},
+                       "l40s"),
+                engine("second", "vllm", kSmall, {kShort, "engine.gpu_memory_utilization=0.45"},
+                       {"0"}, "l40s")});
+  REQUIRE(starts.failed == 0);
+  REQUIRE_FALSE(starts.changes.empty());
+  CHECK(starts.changes.front().stops.empty());
+  const auto share = std::ranges::find_if(starts.changes, [](const SharedChange& change) {
+    return change.fix.pointer == "/engine/gpu_memory_utilization";
+  });
+  if (share != starts.changes.end()) CHECK(share->stops == "second");
+  CHECK(std::ranges::is_partitioned(starts.changes,
+                                    [](const SharedChange& one) { return one.stops.empty(); }));
+}
+
 TEST_CASE("engines on different devices do not meet") {
   const SharedStarts starts = together({engine("first", "vllm", kSmall, {kShort}, {"0"}),
                                         engine("second", "vllm", kSmall, {kShort}, {"1"})});

@@ -61,6 +61,18 @@ TEST_CASE("an engine that needs a plug-in may start, and says so", "[platform]")
   CHECK(std::ranges::count(result.warnings, text) == 1);
 }
 
+TEST_CASE("weights that are read anew at every step make an answer tight", "[platform]") {
+  // 28 GiB in bf16 of 27 that macOS leaves of 36.
+  const RunResult result = run_of("qwen3-14b", "m3-pro-36", R"("engine": {"name": "llamacpp"})");
+  CHECK(result.started);
+  CHECK(result.budget.reread_weight_bytes > 0);
+  CHECK(start_verdict(result.resolved, result.budget) == StartVerdict::may_not_start);
+  CHECK(start_reason(result.resolved, result.budget).find("every step reads them") !=
+        std::string::npos);
+  CHECK(run_of("qwen3-8b", "m3-pro-36", R"("engine": {"name": "llamacpp"})")
+            .budget.reread_weight_bytes == 0);
+}
+
 TEST_CASE("a number before the device is how many a replica has", "[platform]") {
   const RunResult split = run_on("2x4090", R"("engine": {"name": "vllm"})");
   CHECK(split.resolved.device.id == "rtx4090");

@@ -307,6 +307,17 @@ TEST_CASE("a context that is allocated at the start shrinks to what is free for 
   CHECK(static_cast<double>(*cells) > 0.9 * free - 1024);
 }
 
+TEST_CASE("slots that nobody set are offered, too", "[ask]") {
+  ScenarioDocument document = document_of("m4-max", "", 0.05);
+  document.json.root["engine"] = {{"name", "llamacpp"}};
+  const RunResult result = run(with_settings(document, {}), catalog());
+  REQUIRE(result.started);
+  const std::vector<AskCandidate> candidates = ask_candidates(result, 1600, catalog());
+  CHECK(std::ranges::any_of(candidates, [](const AskCandidate& one) {
+    return one.setting.path == "engine.parallel" && one.setting.value == 8;
+  }));
+}
+
 TEST_CASE("what does not start is answered with what starts", "[ask]") {
   const AskAnswer answer =
       ask(query_of(document_of("rtx4090", R"(, "max_model_len": 131072)", 0.5), ""), catalog(), {});
