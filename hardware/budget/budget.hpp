@@ -114,7 +114,7 @@ struct MemoryBudget {
   HostReads host_reads;
   ByteCount mapped_weight_bytes = 0;
   ByteCount reread_weight_bytes = 0;  // mapped ones beyond memory, which every step reads again
-  std::vector<std::string> notes;  // what the rule decided by itself, e.g. a lowered max_seq_len
+  std::vector<std::string> notes;     // what the rule decided by itself, e.g. a lowered max_seq_len
   std::optional<StartupFailure> failure;
 };
 

@@ -399,13 +399,12 @@ class AskTable {
     const std::optional<AskEdge>& most = of_rate ? answer.largest_rate : answer.largest_load;
     const std::string at_once =
         answer.at_once ? human_count(answer.at_once->requests) : std::string("-");
-    std::vector<std::string> cells{
-        shown_model(answer, answers_),
-        fmt::format("{} x {}", r.sharding.devices(), r.device.id),
-        std::string(title_of(answer.verdict)),
-        largest(most, of_rate ? LoadKind::rate : answer.load.kind),
-        most ? std::string(name_of(most->binds)) : "-",
-        accuracy_word(answer.run.expected_error)};
+    std::vector<std::string> cells{shown_model(answer, answers_),
+                                   fmt::format("{} x {}", r.sharding.devices(), r.device.id),
+                                   std::string(title_of(answer.verdict)),
+                                   largest(most, of_rate ? LoadKind::rate : answer.load.kind),
+                                   most ? std::string(name_of(most->binds)) : "-",
+                                   accuracy_word(answer.run.expected_error)};
     if (untargeted_) cells.insert(cells.begin() + 4, at_once);
     if (has_environments_) cells.insert(cells.begin() + 2, environment_text(answer));
     if (has_engines_) cells.insert(cells.begin() + 2, engine_text(answer));

@@ -106,12 +106,11 @@ TEST_CASE("an engine that takes what it needs leaves layers on the host") {
 
 TEST_CASE("changes with which all start come first, the others say whom they stop") {
   // The first asks for a length that its half does not hold; the second needs the other half.
-  const SharedStarts starts =
-      together({engine("first", "vllm", "llama-3.1-8b",
-                       {"engine.max_model_len=131072", "engine.gpu_memory_utilization=0.5"}, {"0"},
-                       "l40s"),
-                engine("second", "vllm", kSmall, {kShort, "engine.gpu_memory_utilization=0.45"},
-                       {"0"}, "l40s")});
+  const SharedStarts starts = together(
+      {engine("first", "vllm", "llama-3.1-8b",
+              {"engine.max_model_len=131072", "engine.gpu_memory_utilization=0.5"}, {"0"}, "l40s"),
+       engine("second", "vllm", kSmall, {kShort, "engine.gpu_memory_utilization=0.45"}, {"0"},
+              "l40s")});
   REQUIRE(starts.failed == 0);
   REQUIRE_FALSE(starts.changes.empty());
   CHECK(starts.changes.front().stops.empty());
