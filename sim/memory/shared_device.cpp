@@ -248,8 +248,8 @@ SharedStarts start_together(const std::vector<SharingEngine>& engines, const Cat
       change.stops = stopped.value_or("");
       return !stopped;
     });
-    std::ranges::stable_partition(together.changes,
-                                  [](const SharedChange& one) { return one.stops.empty(); });
+    std::stable_partition(together.changes.begin(), together.changes.end(),
+                          [](const SharedChange& one) { return one.stops.empty(); });
   }
   return together;
 }

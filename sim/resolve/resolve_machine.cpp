@@ -6,6 +6,7 @@
 
 #include "hardware/device_names.hpp"
 #include "hardware/environment.hpp"
+#include "sim/kernel/nearest_name.hpp"
 #include "sim/resolve/resolver.hpp"
 
 namespace headroom {
@@ -120,7 +121,8 @@ void Resolver::note_measured_containers(const std::string& environment) {
   if (!counted || r_.environment.steady_overhead) return;
   for (const std::string& id : catalog_.environment_ids()) {
     const Environment& other = catalog_.environment(id);
-    if (!other.steady_overhead || other.measured_model != r_.model.hf_repo) continue;
+    const bool of_model = !other.measured_model.empty() && other.measured_model == r_.model.hf_repo;
+    if (!other.steady_overhead || !of_model) continue;
     r_.warnings.push_back(fmt::format(
         "environment {}: containers measured with this model held {:.1f} GiB more than native "
         "starts: compare with environment {}",

@@ -118,8 +118,8 @@ TEST_CASE("changes with which all start come first, the others say whom they sto
     return change.fix.pointer == "/engine/gpu_memory_utilization";
   });
   if (share != starts.changes.end()) CHECK(share->stops == "second");
-  CHECK(std::ranges::is_partitioned(starts.changes,
-                                    [](const SharedChange& one) { return one.stops.empty(); }));
+  CHECK(std::is_partitioned(starts.changes.begin(), starts.changes.end(),
+                            [](const SharedChange& one) { return one.stops.empty(); }));
 }
 
 TEST_CASE("engines on different devices do not meet") {
