@@ -329,8 +329,7 @@ std::vector<std::string> environment_notes(const Environment& environment,
   const bool cache_on_device = request.device.memory_model == MemoryModel::coherent_discrete &&
                                environment.device_page_cache_bytes > 0;
   // Of another vendor nothing of the environment is counted.
-  const bool counted = shared && (request.metric == FreeMetric::mem_free ||
-                                  request.metric == FreeMetric::mem_available);
+  const bool counted = shared && request.metric != FreeMetric::device;
   if (counted || cache_on_device) {
     notes.push_back(fmt::format(
         "environment {}: {} ({})", environment.id,

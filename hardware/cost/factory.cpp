@@ -169,8 +169,7 @@ std::string how_scaled(const DeviceSpec& device) {
   return fmt::format(
       ", an assumption for {}: scaled by data-sheet rates and attained shares of them "
       "(bandwidth x{}, attention of decodes x{} more, 16 bit x{}, 8 bit x{}, link x{}), starts "
-      "take "
-      "{} times as long",
+      "take {} times as long",
       device.id, of.bandwidth, of.decode_attention, of.flops_16_bit, of.flops_8_bit, of.link,
       of.latency);
 }

@@ -64,7 +64,7 @@ void read_audio(HfIntake& in) {
   const std::int64_t channels = a.bounded("downsample_hidden_size", 0, 65536);
   const bool downsamples = channels > 0;
   // Sines of Qwen's Omni models are computed; Whisper's are stored.
-  const bool stores_positions = !a.has("output_dim") || a.text("model_type").empty();
+  const bool stores_positions = !a.has("output_dim");
   std::int64_t params = layers * layer_params(s, downsamples) + projector(a, s, downsamples);
   params += downsamples ? downsampling_stem(s, channels) : whisper_stem(s);
   if (stores_positions) params += a.bounded("max_source_positions", 1500, 1000000) * s.width;

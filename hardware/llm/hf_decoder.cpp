@@ -138,6 +138,11 @@ std::int64_t read_ffn(const HfIntake& in) {
   }
   const auto given = in.text.find_integer(
       {"dense_intermediate_size", "intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size"});
+  if (given && *given % in.traits.ffn_parts != 0) {
+    throw in.text.error(
+        "intermediate_size",
+        fmt::format("a multiple of {}: it is the width of so many matrices", in.traits.ffn_parts));
+  }
   if (given && *given > 0) return *given / in.traits.ffn_parts;
   // GPT-2, GPT-J, BLOOM and Falcon leave it out, MPT says how many times the width.
   if (!in.traits.gated) return in.text.bounded("expansion_ratio", 4, 64) * in.model.hidden;

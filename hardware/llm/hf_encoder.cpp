@@ -38,8 +38,9 @@ void read_encoder(HfIntake& in) {
   m.extra_embedding_params = in.text.integer_or({"type_vocab_size"}, 0) * m.hidden +
                              buckets * m.kinds.front().attention->q_heads + head_params(in);
   // vLLM: NomicBertModelConfig, verify_and_update_config.
-  const std::int64_t trained = in.text.integer_or({"max_trained_positions"}, m.max_position);
-  m.max_position = std::min(m.max_position, trained) - rows_before_first(in.text);
+  const std::int64_t trained = in.text.integer_or({"max_trained_positions"}, 0);
+  if (trained > 0) m.max_position = std::min(m.max_position, trained);
+  m.max_position -= rows_before_first(in.text);
   if (m.max_position < 1) {
     throw in.text.error("max_position_embeddings", "more than the padding token's position");
   }

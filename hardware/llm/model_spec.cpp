@@ -122,9 +122,10 @@ std::int64_t output_rows(const ModelSpec& model) {
 }
 
 bool is_encoder(const ModelSpec& model) {
-  return std::ranges::all_of(model.kinds, [](const LayerKind& kind) {
+  const auto sees_all = [](const LayerKind& kind) {
     return kind.attention && kind.attention->bidirectional;
-  });
+  };
+  return !model.kinds.empty() && std::ranges::all_of(model.kinds, sees_all);
 }
 
 void add_layers(ModelSpec& model, const LayerKind& kind, std::int64_t count) {

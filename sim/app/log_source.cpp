@@ -141,8 +141,9 @@ void add_started_log(FromResult& result, const StartedLog& log, const LogSource&
       source.device.empty() ? device_of_log(log, catalog, result.notes) : source.device;
   if (!device.empty()) document.root["device"] = device;
   StartedLog told = log;
-  if (source.failed)
+  if (source.failed) {
     told.options.insert(log.options_of_failure.begin(), log.options_of_failure.end());
+  }
   add_logged_options(told, document, result.notes);
   result.scenario = std::move(document.root);
 }

@@ -117,6 +117,7 @@ class PlanWriter {
     workload["prompt"] = {{"tokens", prompt_tokens(traffic)}};
     workload["output"] = {{"tokens", output}};
     workload["max_tokens"] = declared_lengths();
+    workload["max_tokens"]["times_output"] = 1;  // a saved plan is edited: the factor is shown
     if (traffic.prompt.empty() || traffic.output.empty()) {
       plan_.assumed.push_back(usual_lengths(traffic));
     }

@@ -81,10 +81,7 @@ DescribedSystem described(const ComposeService& service, const std::string& file
 std::string others_note(const SharedStart& start, const std::vector<SharedStart>& before) {
   std::vector<std::string> parts;
   for (const SharedStart& other : before) {
-    const bool shares = std::ranges::any_of(other.devices, [&](const std::string& id) {
-      return std::ranges::find(start.devices, id) != start.devices.end();
-    });
-    if (!shares) continue;
+    if (!share_a_device(other, start)) continue;
     parts.push_back(
         other.held_bytes == 0
             ? fmt::format("{} nothing, because it does not start", other.name)
@@ -100,10 +97,7 @@ void leave_room(DescribedSystem& system, const SharedStart& own,
   ByteCount others = 0;
   std::vector<std::string> names;
   for (const SharedStart& other : starts) {
-    const bool shares = std::ranges::any_of(other.devices, [&](const std::string& id) {
-      return std::ranges::find(own.devices, id) != own.devices.end();
-    });
-    if (&other == &own || !shares) continue;
+    if (&other == &own || !share_a_device(other, own)) continue;
     others += other.held_bytes;
     names.push_back(other.name);
   }

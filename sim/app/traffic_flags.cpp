@@ -51,6 +51,6 @@ std::string usual_lengths(const TrafficFlags& flags) {
                      output_tokens(flags));
 }
 
-Json declared_lengths() { return {{"rule", "times_output"}, {"times_output", 1}}; }
+Json declared_lengths() { return {{"rule", "times_output"}}; }
 
 }  // namespace headroom

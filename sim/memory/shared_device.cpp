@@ -179,12 +179,6 @@ class RoomFinder {
   std::optional<std::vector<SharedStart>> found_;  // with the last change that worked
 };
 
-bool share_a_device(const SharedStart& a, const SharedStart& b) {
-  return std::ranges::any_of(a.devices, [&](const std::string& id) {
-    return std::ranges::find(b.devices, id) != b.devices.end();
-  });
-}
-
 std::vector<SharedChange> changes_for(const std::vector<SharingEngine>& engines,
                                       const SharedStarts& together, std::size_t failed,
                                       const Catalog& catalog) {
@@ -231,6 +225,12 @@ std::optional<std::string> stopped_by(const SharedChange& change,
 }
 
 }  // namespace
+
+bool share_a_device(const SharedStart& a, const SharedStart& b) {
+  return std::ranges::any_of(a.devices, [&](const std::string& id) {
+    return std::ranges::find(b.devices, id) != b.devices.end();
+  });
+}
 
 SharedStarts start_together(const std::vector<SharingEngine>& engines, const Catalog& catalog) {
   SharedStarts together;

@@ -31,6 +31,9 @@ struct SharedStart {
   StartVerdict verdict = StartVerdict::starts;
 };
 
+// Whether both take one of the devices.
+[[nodiscard]] bool share_a_device(const SharedStart& a, const SharedStart& b);
+
 // One option of one engine with which the first engine that fails, and all before it, start.
 struct SharedChange {
   std::string name;

@@ -154,6 +154,13 @@ head -n 1 slip.txt | grep -q '^TIGHT: may not start: no --quantization gptq9 is 
 # Room for the answers that clients declare, and what it would be without.
 answer 0 room.txt --model llama-3.1-8b --device h100-sxm --engine trtllm --users 4
 grep -q 'workload.max_tokens.rule=engine_default' room.txt || fail "$(cat room.txt)"
+# What the line says can be done.
+"$HEADROOM" ask --model llama-3.1-8b --device h100-sxm --engine trtllm --users 4 \
+  --set workload.max_tokens.rule=engine_default >open.txt || [[ $? == 4 ]] || fail "$(cat open.txt)"
+grep -q 'clients declare' open.txt && fail "$(cat open.txt)"
+printf 'time_s,input,output\n0,500,50\n1,600,60\n2,700,40\n' >declared.csv
+"$HEADROOM" ask --model llama-3.1-8b --device h100-sxm --engine trtllm --trace declared.csv \
+  --set workload.max_tokens.rule=engine_default >open.txt || [[ $? == 4 ]] || fail "$(cat open.txt)"
 
 # Limits of a scenario are targets like those of --slo.
 "$HEADROOM" init --model llama-3.1-8b --device h100-sxm --rate 1 --in 500 --out 50 \

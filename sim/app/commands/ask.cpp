@@ -78,7 +78,8 @@ bool set_traffic(const AskArguments& a, DescribedSystem& system) {
   }
   if (a.traffic.trace) {
     set_trace(document, input_path(*a.traffic.trace));
-    document.root["workload"]["max_tokens"] = declared_lengths();
+    Json& traced = document.root["workload"];
+    if (!traced.contains("max_tokens")) traced["max_tokens"] = declared_lengths();
     if (a.traffic.rate) set_rate(document, *a.traffic.rate);  // of a trace without times
     return true;
   }

@@ -231,8 +231,9 @@ std::string failure_text(const CapacityRow& row, const StartupFailure& failure) 
 }
 
 std::string pool_text(const CapacityRow& row) {
-  if (keeps_no_kv(row.budget, row.resolved.model))
+  if (keeps_no_kv(row.budget, row.resolved.model)) {
     return "an encoder, which keeps no KV of requests";
+  }
   std::string text = fmt::format("{} tokens for requests", human_count(row.pool_tokens));
   if (row.usable_fraction || row.one_batch) return text;
   return text + fmt::format("; {:.2f} requests of {} tokens (max_model_len) by the engine's count",

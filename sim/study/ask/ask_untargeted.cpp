@@ -23,9 +23,8 @@ std::optional<AskAtOnce> requests_at_once(const RunResult& run) {
       concurrent_sequences(run.budget, std::max<TokenCount>(tokens, 1)) * r.sharding.data;
   if (held == 0) return std::nullopt;
   const std::int64_t seats = step_limits(r).max_num_seqs;
-  const bool pool_binds = held < seats;
-  return AskAtOnce{(pool_binds ? held : seats) * r.scenario.fleet.replicas.value_or(1),
-                   pool_binds ? Binds::pool : Binds::batch_limit};
+  return AskAtOnce{std::min(held, seats) * r.scenario.fleet.replicas.value_or(1),
+                   held < seats ? Binds::pool : Binds::batch_limit};
 }
 
 std::string untargeted_reason(const RunResult& run) {

@@ -75,6 +75,11 @@ TEST_CASE("towers that hear are counted: totals of the parts that are loaded") {
 TEST_CASE("a width that counts gate and up together is halved") {
   CHECK(total("qwen-7b-chat") == 7'721'324'544);
   CHECK(total("qwen-72b-chat") == 72'287'920'128);
+  CHECK_THROWS_WITH(read_hf_config({R"({"architectures": ["QWenLMHeadModel"], "hidden_size": 64,
+    "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 127,
+    "vocab_size": 100, "seq_length": 64})",
+                                    "inline"}),
+                    Catch::Contains("/intermediate_size") && Catch::Contains("a multiple of 2"));
 }
 
 }  // namespace headroom::hf_encoder_test

@@ -117,7 +117,8 @@ TEST_CASE("changes with which all start come first, the others say whom they sto
   const auto share = std::ranges::find_if(starts.changes, [](const SharedChange& change) {
     return change.fix.pointer == "/engine/gpu_memory_utilization";
   });
-  if (share != starts.changes.end()) CHECK(share->stops == "second");
+  REQUIRE(share != starts.changes.end());
+  CHECK(share->stops == "second");
   CHECK(std::is_partitioned(starts.changes.begin(), starts.changes.end(),
                             [](const SharedChange& one) { return one.stops.empty(); }));
 }
