@@ -45,8 +45,8 @@ void read_encoder(HfIntake& in) {
     throw in.text.error("max_position_embeddings", "more than the padding token's position");
   }
   in.note(
-      "an encoder: a prompt is computed in one piece, and nothing of it needs to be kept (vLLM has "
-      "no KV pool for it; how other engines treat it is taken to be as with decoders)");
+      "an encoder: a prompt is computed in one piece, and nothing of it needs to be kept (vLLM and "
+      "llama.cpp have no KV pool for it, SGLang fills one all the same)");
 }
 
 }  // namespace headroom

@@ -241,6 +241,13 @@ LlamacppCells llamacpp_cells(const ModelSpec& model, const LlamacppBudgetOptions
   if (model.max_position > 0) {  // a slot never exceeds the model's own length
     cells.per_sequence = std::min(cells.per_sequence, model.max_position);
   }
+  if (is_encoder(model)) {
+    // A prompt must fit in one micro batch, which is all that its tokens see
+    // (tools/server/server-context.cpp: "input is too large to process").
+    cells.streams = cells.slots;
+    cells.per_stream = options.ubatch_size;
+    cells.per_sequence = std::min(cells.per_sequence, options.ubatch_size);
+  }
   return cells;
 }
 

@@ -121,6 +121,11 @@ std::vector<OwnRow> ollama_rows() {
   });
 }
 
+// src/llama-context.cpp: no more than a batch holds.
+std::int64_t micro_batch(const EngineSection& e) {
+  return std::min(e.own.get<LlamacppOptions>().ubatch_size, e.batch_size);
+}
+
 LlamacppBudgetOptions llamacpp_budget_options(const EngineSection& e, const EngineSystem& s) {
   const auto& own = e.own.get<LlamacppOptions>();
   LlamacppBudgetOptions options;
@@ -130,7 +135,7 @@ LlamacppBudgetOptions llamacpp_budget_options(const EngineSection& e, const Engi
   options.kv_unified = own.kv_unified;
   options.cache_type_k = parse_dtype(own.cache_type_k);
   options.cache_type_v = parse_dtype(own.cache_type_v);
-  options.ubatch_size = own.ubatch_size;
+  options.ubatch_size = micro_batch(e);
   options.n_gpu_layers = own.n_gpu_layers;
   options.n_cpu_moe = own.n_cpu_moe;
   if (own.flash_attn) {
@@ -147,7 +152,16 @@ void resolve_llamacpp(EngineResolver& r) {
   const LlamacppCells cells = r.lookup("/engine/ctx_size", [&] {
     return llamacpp_cells(r.system.model, llamacpp_budget_options(r.options, r.system));
   });
-  r.set_sizes(cells.per_sequence, cells.slots, r.options.batch_size, 1);
+  // For embeddings a batch is no more than a micro batch (tools/server/server.cpp).
+  std::int64_t batch = r.options.batch_size;
+  if (is_encoder(r.system.model)) {
+    batch = micro_batch(r.options);
+    r.warn(fmt::format(
+        "llama.cpp computes an encoder's prompt in one micro batch and refuses longer ones than "
+        "its {} tokens: set ubatch_size, and batch_size above {}",
+        batch, EngineSection{}.batch_size));
+  }
+  r.set_sizes(cells.per_sequence, cells.slots, batch, 1);
 }
 
 OllamaBudgetOptions ollama_budget_options(const EngineSection& e, const EngineSystem& s) {
@@ -169,7 +183,10 @@ void resolve_ollama(EngineResolver& r) {
                                                   r.system.model, r.system.version);
   r.fill("/engine/num_ctx", own.num_ctx, defaults.num_ctx, "by version and device");
   r.fill("/engine/num_parallel", own.num_parallel, defaults.num_parallel, "by version");
-  r.set_sizes(*own.num_ctx, *own.num_parallel, r.options.batch_size, 1);
+  std::int64_t length = *own.num_ctx;
+  std::int64_t batch = r.options.batch_size;
+  if (is_encoder(r.system.model)) length = batch = std::min(length, kOllamaEmbeddingBatch);
+  r.set_sizes(length, *own.num_parallel, batch, 1);
 }
 
 // Not where all layers have a window.
@@ -278,8 +295,7 @@ const Engine& llamacpp_engine() {
           },
       .cuts_windows = llamacpp_cuts_windows,
       .limit = cut_at_slot,
-      .micro_batch =
-          [](const EngineSection& e) { return e.own.get<LlamacppOptions>().ubatch_size; },
+      .micro_batch = micro_batch,
       .fixes = llamacpp_fixes,
       .read_version = read_build};
   return kEngine;

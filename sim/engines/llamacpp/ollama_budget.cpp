@@ -96,6 +96,7 @@ OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaBudgetOptions
   o.parallel = options.num_parallel.value_or(defaults.num_parallel);
   o.ctx_size = num_ctx * *o.parallel;
   o.kv_unified = false;
+  if (is_encoder(inputs.model)) o.ubatch_size = std::min(kOllamaEmbeddingBatch, num_ctx);
   if (!server) o.cache_ram_mib = 0;  // its own runner has no such cache
   const bool flash =
       options.flash_attention.value_or(flash_by_default(inputs.model, options.version));

@@ -15,6 +15,10 @@ namespace headroom {
 
 inline constexpr EngineVersion kNewestOllama{0, 34};
 
+// Of an encoder, no more than num_ctx (llm/llama_server.go: DefaultEmbeddingNumBatchForContext);
+// inputs are cut to it.
+inline constexpr std::int64_t kOllamaEmbeddingBatch = 2048;
+
 struct OllamaDefaults {
   std::int64_t num_ctx = 4096;
   std::int64_t num_parallel = 1;

@@ -15,9 +15,10 @@ namespace {
 // The output became a layer that n_gpu_layers counts first between b7079 and b10481.
 constexpr EngineVersion kOutputCountsFirst{0, 8000};
 
-// K and V of one token in one layer.
+// K and V of one token in one layer. An encoder's are not kept (src/llama-model.cpp: create_memory
+// returns none for BERT and its like).
 ByteCount layer_kv_bytes(const AttentionSpec& a, const LlamacppBudgetOptions& options) {
-  if (a.shares_kv) return 0;
+  if (a.shares_kv || a.bidirectional) return 0;
   if (a.mla) return stored_bytes(options.cache_type_k, a.mla->kv_lora_rank + a.mla->qk_rope);
   return stored_bytes(options.cache_type_k, a.kv_heads * a.head_dim) +
          stored_bytes(options.cache_type_v, a.kv_heads * a.v_head_dim);
@@ -213,7 +214,8 @@ KvLayout llamacpp_pool_layout(const ModelSpec& model, const LlamacppBudgetOption
   for (std::size_t i = first; i < last; ++i) {
     const LayerKind& kind = model.layer(i);
     if (!kind.attention || (windows && kind.attention->window_tokens > 0)) continue;
-    per_token += layer_kv_bytes(*kind.attention, options);
+    // A byte lets the scheduler count an encoder's cells all the same.
+    per_token += kind.attention->bidirectional ? 1 : layer_kv_bytes(*kind.attention, options);
     ++layers;
   }
   return uniform_layout(layers, per_token, 1);

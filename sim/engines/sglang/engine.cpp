@@ -188,6 +188,17 @@ void settle_overlap(EngineResolver& r, SglangRelease release) {
       "--mamba-scheduler-strategy extra_buffer it does: set disable_overlap_schedule to false");
 }
 
+// SGLang's own tests serve encoders so (test_encoder_embedding_models.py); it does not insist.
+void warn_of_encoder(EngineResolver& r) {
+  const bool whole = *r.own<SglangOptions>().chunked_prefill_size <= 0 &&
+                     r.own<SglangScheduling>().disable_radix_cache;
+  if (!is_encoder(r.system.model) || whole) return;
+  r.warn(
+      "SGLang computes an encoder's prompts in pieces, whose tokens do not see those that follow, "
+      "and looks for them in the radix cache, unless chunked_prefill_size is -1 and "
+      "disable_radix_cache is set");
+}
+
 void resolve_sglang(EngineResolver& r) {
   EngineSystem& s = r.system;
   auto& own = r.own<SglangOptions>();
@@ -214,6 +225,7 @@ void resolve_sglang(EngineResolver& r) {
     r.given.refuse_value("/engine/chunked_prefill_size", fmt::to_string(*own.chunked_prefill_size),
                          fmt::format("expected a multiple of page_size = {}", own.page_size));
   }
+  warn_of_encoder(r);
   auto& scheduling = r.own<SglangScheduling>();
   if (s.version < kSglangRetractsLess) scheduling.retraction_headroom = kRetractDecodeSteps;
   scheduling.rules = sglang_rules(release);

@@ -54,6 +54,44 @@ TEST_CASE("vLLM takes no memory for an encoder's KV") {
   CHECK_FALSE(keeps_no_kv(kept, decoder.model));
 }
 
+TEST_CASE("llama.cpp keeps nothing of an encoder's prompts, which must fit in a micro batch") {
+  const Catalog catalog = Catalog::embedded();
+  const auto pool = [&](const char* engine) {
+    return budgeted(resolve_system(scenario_of(engine, "bge-m3", "l4"), catalog));
+  };
+  const auto [resolved, budget] = pool(R"({"name": "llamacpp"})");
+  REQUIRE_FALSE(budget.failure);
+  CHECK(keeps_no_kv(budget, resolved.model));
+  CHECK(budget.kv_pool_bytes < bytes_from_gib(0.001));
+  CHECK(resolved.max_model_len == 512);
+  CHECK(resolved.max_num_batched_tokens == 512);
+  CHECK(concurrent_sequences(budget, 512) == resolved.max_num_seqs);
+  // A micro batch is no larger than a batch.
+  const auto longest = [&](const char* engine) { return pool(engine).resolved.max_model_len; };
+  CHECK(longest(R"({"name": "llamacpp", "ubatch_size": 8192})") == 2048);
+  CHECK(longest(R"({"name": "llamacpp", "ubatch_size": 8192, "batch_size": 8192})") == 8192);
+  CHECK(longest(R"({"name": "ollama", "num_ctx": 8192})") == 2048);
+  CHECK(longest(R"({"name": "ollama", "num_ctx": 1024})") == 1024);
+}
+
+TEST_CASE("SGLang fills a pool for an encoder, and is asked to compute prompts whole") {
+  const Catalog catalog = Catalog::embedded();
+  const auto pool = [&](const char* engine) {
+    return budgeted(resolve_system(scenario_of(engine, "bge-m3", "h100-sxm"), catalog));
+  };
+  const auto warns = [](const Resolved& resolved) {
+    return std::ranges::any_of(resolved.warnings, [](const std::string& warning) {
+      return warning.find("chunked_prefill_size is -1") != std::string::npos;
+    });
+  };
+  const auto [resolved, budget] = pool(R"({"name": "sglang"})");
+  CHECK_FALSE(keeps_no_kv(budget, resolved.model));
+  CHECK(warns(resolved));
+  CHECK_FALSE(warns(pool(R"({"name": "sglang", "chunked_prefill_size": -1,
+                             "disable_radix_cache": true})")
+                        .resolved));
+}
+
 TEST_CASE("checkpoints in 32 bits are served in 16 unless told otherwise") {
   const Catalog catalog = Catalog::embedded();
   const auto dtype = [&](const char* engine, const char* model = "gpt2") {
