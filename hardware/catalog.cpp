@@ -275,11 +275,15 @@ const DeviceSpec& Catalog::device(std::string_view name) const {
   if (called.empty()) {
     const std::vector<std::string> ids = ids_of(devices_);
     ConfigError error = unknown_name(name, "device", ids_of_same_number(name, ids), ids);
-    const std::string other = other_memory_of(name, devices_);
-    if (other.empty()) throw error;
     Complaint complaint = error.complaint();
-    complaint.nearest.clear();
-    complaint.context = other;
+    const std::string other = other_memory_of(name, devices_);
+    const std::vector<std::string> like = ids_like(name, ids);
+    if (!other.empty()) {
+      complaint.nearest.clear();
+      complaint.context = other;
+    } else if (complaint.nearest.empty() && !like.empty()) {
+      complaint.context += fmt::format("; similar: {}", comma_list(like));
+    }
     throw ConfigError(complaint);
   }
   throw ConfigError(Complaint{

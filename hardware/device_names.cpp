@@ -148,6 +148,16 @@ std::vector<std::string> ids_of_same_number(std::string_view name,
   return same;
 }
 
+std::vector<std::string> ids_like(std::string_view name, const std::vector<std::string>& ids) {
+  constexpr std::size_t kShortest = 3;
+  std::vector<std::string> like;
+  if (name.size() < kShortest) return like;
+  for (const std::string& id : ids) {
+    if (edit_distance(name, id.substr(0, id.find('-'))) <= 1) like.push_back(id);
+  }
+  return like;
+}
+
 std::string other_memory_of(std::string_view name, const DeviceRows& devices) {
   const std::string plain = plain_device(name);
   for (const StatedMemory& split : stated_memory(without_machine(plain))) {

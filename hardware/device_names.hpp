@@ -40,6 +40,10 @@ struct CountedDevice {
 [[nodiscard]] std::vector<std::string> ids_of_same_number(std::string_view name,
                                                           const std::vector<std::string>& ids);
 
+// Ids that begin with a word that is one slip away from `name` ("h1000": h100-nvl, h100-sxm, ...).
+[[nodiscard]] std::vector<std::string> ids_like(std::string_view name,
+                                                const std::vector<std::string>& ids);
+
 // What to do where `name` states another memory than the devices of that chip have; else empty.
 [[nodiscard]] std::string other_memory_of(std::string_view name, const DeviceRows& devices);
 

@@ -35,11 +35,13 @@ struct Factors {
 void check_arrivals(const Trace& trace, const TransformOptions& options) {
   const bool has_times = trace.clock == TraceClock::absolute;
   if (has_times && options.arrivals) {
-    throw ConfigError("trace: arrivals: the trace has its own arrival times");
+    throw ConfigError(
+        "trace: arrivals: the trace has its own arrival times, so no rate is "
+        "set (--rate); rate_scale (--set workload.trace.rate_scale=2) makes them denser");
   }
   if (!has_times && !options.arrivals) {
     throw ConfigError(
-        fmt::format("trace: arrivals: required, because the trace has no arrival times{}",
+        fmt::format("trace: arrivals: required (--rate), because the trace has no arrival times{}",
                     trace.clock == TraceClock::per_session ? " for its sessions" : ""));
   }
 }

@@ -64,7 +64,7 @@ DescribedSystem described(const ComposeService& service, const std::string& file
   for (const std::string& assignment : set) {
     auto setting = setting_for(service.name, assignment);
     if (!setting) setting = setting_for(service.service, assignment);
-    if (setting) set_option(document, *setting);
+    if (setting) set_option(document, *setting, "--set " + assignment);
   }
   if (document.root.contains("model")) {
     std::erase(system.assumed, kModelNotNamed);

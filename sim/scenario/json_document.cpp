@@ -180,19 +180,19 @@ JsonDocument read_json_file(const std::string& path) {
   return parse_json(read_text_file(path), path);
 }
 
-void set_value(JsonDocument& document, std::string_view assignment) {
-  const std::string flag = fmt::format("--set {}", assignment);
+void set_value(JsonDocument& document, std::string_view assignment, const std::string& given_as) {
+  const std::string origin = given_as.empty() ? fmt::format("--set {}", assignment) : given_as;
   const std::size_t equals = assignment.find('=');
   if (equals == std::string_view::npos || equals == 0) {
-    throw ConfigError(
-        Complaint{.origin = flag, .problem = "expected path=value, e.g. engine.max_num_seqs=128"});
+    throw ConfigError(Complaint{.origin = origin,
+                                .problem = "expected path=value, e.g. engine.max_num_seqs=128"});
   }
   const std::string_view path = assignment.substr(0, equals);
   const std::string text(assignment.substr(equals + 1));
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded()) value = text;
 
-  set_at(document, path_keys(path, flag), std::move(value), flag);
+  set_at(document, path_keys(path, origin), std::move(value), origin);
 }
 
 std::vector<std::string> path_keys(std::string_view path, const std::string& origin,

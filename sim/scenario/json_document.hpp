@@ -25,8 +25,10 @@ inline constexpr std::size_t kMaxJsonDepth = 64;
 [[nodiscard]] JsonDocument read_json_file(const std::string& path);
 
 // Sets `a.b.c=value` in the document, creating objects on the way. The value is read as JSON, and
-// as a string when it is not JSON. Errors and provenance call it `--set a.b.c=value`.
-void set_value(JsonDocument& document, std::string_view assignment);
+// as a string when it is not JSON. Errors and provenance call it `given_as`, or
+// `--set a.b.c=value`.
+void set_value(JsonDocument& document, std::string_view assignment,
+               const std::string& given_as = {});
 
 // The keys of a path: `engine.max_num_seqs`, or a JSON pointer `/engine/max_num_seqs`. Elements of
 // lists are numbers. ConfigError on an empty name, about `pointer` in `origin`, where the path is.

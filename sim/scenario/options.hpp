@@ -127,7 +127,8 @@ void check_option_conditions(const JsonDocument& document, const Scenario& scena
 
 // set_value for a scenario: what is written for an option that is a text stays that text, so that
 // engine.version=0.20 is release 0.20 and not the number 0.2.
-void set_option(JsonDocument& document, std::string_view assignment);
+void set_option(JsonDocument& document, std::string_view assignment,
+                const std::string& given_as = {});
 
 // JSON Schema (draft 2020-12) of scenario files, and the table `headroom list options` prints.
 [[nodiscard]] Json scenario_schema();

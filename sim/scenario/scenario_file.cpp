@@ -96,6 +96,9 @@ Scenario load_scenario(ScenarioDocument given, const std::string& name,
   }
   if (flags.single_step) set_flag(document, "run", "single_step", true, "--single-step");
   for (const std::string& assignment : flags.set) set_option(document, assignment);
+  for (const std::string& assignment : flags.own) {
+    set_option(document, assignment, fmt::format("{} {}", flags.own_flag, assignment));
+  }
 
   Scenario scenario = parse_scenario(document);
   scenario.directory = given.directory;

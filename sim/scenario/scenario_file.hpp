@@ -18,7 +18,9 @@ namespace headroom {
 [[nodiscard]] std::span<const EmbeddedFile> scenario_files();
 
 struct ScenarioFlags {
-  std::vector<std::string> set;  // path=value, in order
+  std::vector<std::string> set;    // path=value, in order
+  std::vector<std::string> own{};  // more of them, given by own_flag ("--set-b")
+  std::string own_flag{};
   std::optional<std::string>
       trace;  // replaces the scenario's workload; relative to the current folder
   std::optional<double> until_s;

@@ -50,12 +50,14 @@ bool takes_text(const std::string& pointer) {
 
 }  // namespace
 
-void set_option(JsonDocument& document, std::string_view assignment) {
+void set_option(JsonDocument& document, std::string_view assignment, const std::string& given_as) {
+  const std::string origin = given_as.empty() ? fmt::format("--set {}", assignment) : given_as;
   const std::size_t equals = assignment.find('=');
-  if (equals == std::string_view::npos || equals == 0) return set_value(document, assignment);
-  const std::string flag = fmt::format("--set {}", assignment);
-  const std::string path = whole_path(assignment.substr(0, equals), flag);
-  set_value(document, path + std::string(assignment.substr(equals)));
+  if (equals == std::string_view::npos || equals == 0) {
+    return set_value(document, assignment, origin);
+  }
+  const std::string path = whole_path(assignment.substr(0, equals), origin);
+  set_value(document, path + std::string(assignment.substr(equals)), origin);
   const std::vector<std::string> keys = path_keys(path, document.name);
   if (!std::ranges::any_of(option_pointers(keys), takes_text)) return;
   Json* value = &document.root;

@@ -175,7 +175,7 @@ std::vector<Json> read_documents(std::string_view text, const std::string& name,
     while (parser.HandleNextDocument(builder)) {
     }
   } catch (const YAML::Exception& cause) {
-    throw builder.error(cause.mark, cause.msg);
+    throw builder.error(cause.mark, "not YAML: " + cause.msg);
   }
   return builder.take();
 }

@@ -30,7 +30,7 @@ done
 diff -r small plain || fail 'the event log changed the results'
 [[ $(head -c 1 log.json) == '{' && $(tail -n 1 log.json) == ']}' ]] || fail 'event log'
 
-expect_error 'no such folder' "$HEADROOM" report nowhere
+expect_error 'no such file or folder' "$HEADROOM" report nowhere
 expect_error 'it has no summary.json' "$HEADROOM" report .
 expect_error 'results is missing' "$HEADROOM" report
 expect_error 'small.json: not a database' "$HEADROOM" report small.json

@@ -173,8 +173,24 @@ bool says_count(std::string_view name) {
       kParts, [&key](std::string_view part) { return key.find(part) != std::string::npos; });
 }
 
+// Cells as counts and times fill them when some are wrong, not the texts of prompts or the words of
+// a status.
+bool holds_slips(std::span<const std::vector<std::string>> samples, std::size_t column,
+                 bool (*is_one)(std::string_view)) {
+  constexpr std::size_t kLongest = 16;
+  const auto is_short = [column](const std::vector<std::string>& row) {
+    return row[column].size() <= kLongest && row[column].find(' ') == std::string::npos;
+  };
+  const auto is_right = [&](const std::vector<std::string>& row) {
+    return !row[column].empty() && is_one(row[column]);
+  };
+  return is_one != holds_status && std::ranges::all_of(samples, is_short) &&
+         std::ranges::any_of(samples, is_right);
+}
+
 // The likeliest column by its name among those whose values fit; where none do, the one whose name
-// says that it holds counts of tokens, so that its first wrong cell is reported.
+// says that it holds counts of tokens or whose cells look like slips, so that its first wrong cell
+// is reported.
 std::optional<std::size_t> column_by_name(std::span<const std::string> names,
                                           std::span<const std::vector<std::string>> samples,
                                           std::string_view list, bool (*is_one)(std::string_view)) {
@@ -190,7 +206,7 @@ std::optional<std::size_t> column_by_name(std::span<const std::string> names,
     if (!place) place = place_in(list, key.without_unit);
     if (!place) continue;
     const bool fits = most_hold(samples, i, is_one);
-    if (!fits && !says_count(names[i])) continue;
+    if (!fits && !says_count(names[i]) && !holds_slips(samples, i, is_one)) continue;
     Best& best = fits ? by_values : by_words;
     if (!best.column || *place < best.place) best = {.column = i, .place = *place};
   }

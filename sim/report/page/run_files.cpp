@@ -50,8 +50,11 @@ std::optional<T> named(const std::array<T, N>& known, std::string_view name) {
 void check_directory(const fs::path& directory) {
   std::error_code failed;
   if (!fs::is_directory(directory, failed)) {
-    throw ConfigError(Complaint{
-        .kind = ErrorKind::unreadable, .origin = directory.string(), .problem = "no such folder"});
+    throw ConfigError(Complaint{.kind = ErrorKind::unreadable,
+                                .origin = directory.string(),
+                                .problem = fs::exists(directory, failed)
+                                               ? "expected a folder of a run or a study's database"
+                                               : "no such file or folder"});
   }
   for (const char* name :
        {"summary.json", "requests.csv", "timeline.csv", "events.jsonl", "resolved.json"}) {

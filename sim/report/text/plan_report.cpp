@@ -65,6 +65,21 @@ std::string met_row(const FleetPlanFile& plan, const PlannedFleet& fleet) {
                      fleet.joules_per_token ? fmt::format("{:.2f}", *fleet.joules_per_token) : "-");
 }
 
+// One run of the fleet, as `run` makes it, may lie on either side of the means.
+std::string spread_text(const FleetPlanFile& plan, const PlannedFleet& fleet) {
+  const FleetMeasure& whole = fleet.whole;
+  if (whole.runs < 2) return "";
+  std::string text;
+  for (std::size_t i = 0; i < plan.targets.size(); ++i) {
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", latency_title(plan.targets[i].metric),
+                        human_ms(whole.targets[i].worst));
+  }
+  return fmt::format(
+      "  latencies are means of runs with other seeds; the worst of {} of the first "
+      "fleet: {}\n",
+      whole.runs, text);
+}
+
 std::string met_table(const FleetPlanFile& plan, const FleetPlanResult& result) {
   std::vector<const PlannedFleet*> met;
   for (const PlannedFleet& fleet : result.fleets) {
@@ -84,7 +99,8 @@ std::string met_table(const FleetPlanFile& plan, const FleetPlanResult& result) 
   for (const PlannedFleet* fleet : met) text += met_row(plan, *fleet);
   return text +
          "  * no other fleet beats it on cost, p99 TTFT, p99 TPOT, energy and quality together; in "
-         "brackets: replicas needed without spares\n";
+         "brackets: replicas needed without spares\n" +
+         spread_text(plan, *met.front());
 }
 
 std::string out_table(const FleetPlanFile& plan, const FleetPlanResult& result) {

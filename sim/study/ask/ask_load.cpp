@@ -14,7 +14,7 @@ namespace {
 constexpr std::string_view kAskOrigin = "ask";
 constexpr std::array<std::string_view, 4> kLoadNames{"rate", "users", "trace_scale", "none"};
 
-constexpr double kLowestRate = 1e-3;       // a request in a quarter of an hour: as good as alone
+constexpr double kFewRequests = 20;        // that a latency can be read off
 constexpr double kMostRequests = 500'000;  // of a run that is only a probe
 constexpr double kMostUsers = 16'384;
 constexpr double kEdgeTolerance = 0.01;
@@ -45,6 +45,7 @@ AskLoad load_of(const Scenario& scenario) {
   if (w.arrivals.request_rate) {
     AskLoad load{LoadKind::rate, "workload.arrivals.request_rate", *w.arrivals.request_rate};
     if (w.duration_s && *w.duration_s > 0) {
+      load.least = std::min(load.value, std::max(load.least, kFewRequests / *w.duration_s));
       load.most = std::max(load.value, std::min(load.most, kMostRequests / *w.duration_s));
     }
     return load;
@@ -118,7 +119,7 @@ ValueSearch load_search(const AskLoad& load, const std::vector<Limit>& targets) 
   search.path = load.path;
   if (!load.path.empty()) search.keys = path_keys(load.path, std::string(kAskOrigin));
   search.whole = load.kind == LoadKind::users;
-  search.from = search.whole ? 1 : kLowestRate;
+  search.from = search.whole ? 1 : load.least;
   search.to = search.whole ? kMostUsers : load.most;
   search.tolerance = kEdgeTolerance;
   search.stationary = true;

@@ -26,9 +26,10 @@ enum class LoadKind {
 
 struct AskLoad {
   LoadKind kind = LoadKind::none;
-  std::string path;   // of the option, as --set takes it
-  double value = 0;   // in the scenario
-  double most = 1e4;  // worth a run; of users see load_search
+  std::string path;     // of the option, as --set takes it
+  double value = 0;     // in the scenario
+  double least = 1e-3;  // a request in a quarter of an hour: as good as alone
+  double most = 1e4;    // worth a run; of users see load_search
 };
 [[nodiscard]] AskLoad load_of(const Scenario& scenario);
 

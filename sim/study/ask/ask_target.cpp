@@ -18,8 +18,8 @@ namespace headroom {
 namespace {
 
 constexpr std::string_view kMsSuffix = "_ms";
-constexpr std::array<std::pair<std::string_view, double>, 4> kTargetUnits{
-    {{"ms", 1}, {"us", 1e-3}, {"s", 1e3}, {"sec", 1e3}}};
+constexpr std::array<std::pair<std::string_view, double>, 5> kTargetUnits{
+    {{"ms", 1}, {"us", 1e-3}, {"s", 1e3}, {"sec", 1e3}, {"min", 6e4}}};
 
 // One target, and the flag or command that gave it.
 struct TargetText {

@@ -91,12 +91,6 @@ const double* find_metric(const StoredRun& run, const std::string& name) {
   return found == run.metrics.end() ? nullptr : &found->second;
 }
 
-std::vector<std::string> joined(std::vector<std::string> common,
-                                const std::vector<std::string>& own) {
-  common.insert(common.end(), own.begin(), own.end());
-  return common;
-}
-
 std::span<const RequestRecord> records_of(const RunResult& result) {
   if (!result.recorder) return {};
   return result.recorder->records();
@@ -125,17 +119,20 @@ Comparison load_pair(const std::string& a, const std::string& b,
                      const std::vector<std::string>& set, const std::vector<std::string>& set_a,
                      const std::vector<std::string>& set_b,
                      const std::optional<std::string>& trace) {
-  const auto side = [&](const std::string& name, const std::vector<std::string>& own) {
+  const auto side = [&](const std::string& name, const std::vector<std::string>& own,
+                        const char* own_flag) {
     ScenarioFlags flags;
-    flags.set = joined(set, own);
+    flags.set = set;
+    flags.own = own;
+    flags.own_flag = own_flag;
     flags.trace = trace;
     ComparedScenario compared{name, load_scenario(name, flags)};
     for (const std::string& assignment : own) compared.label += " " + assignment;
     return compared;
   };
   Comparison comparison;
-  comparison.a = side(a, set_a);
-  comparison.b = side(b, set_b);
+  comparison.a = side(a, set_a, "--set-a");
+  comparison.b = side(b, set_b, "--set-b");
   comparison.name = fmt::format("{} and {}", comparison.a.label, comparison.b.label);
   return comparison;
 }

@@ -71,7 +71,7 @@ TEST_CASE("aliases of aliases do not fill the memory") {
 }
 
 TEST_CASE("what is not read is refused with its line") {
-  CHECK_THROWS_WITH(yaml("a: 1\nb: *x\n"), Contains("f.yaml:2: the referenced anchor"));
+  CHECK_THROWS_WITH(yaml("a: 1\nb: *x\n"), Contains("f.yaml:2: not YAML: the referenced anchor"));
   CHECK_THROWS_WITH(yaml("a: &x [*x]\n"), Contains("f.yaml:1: an alias (*) inside its own"));
   CHECK_THROWS_WITH(yaml("a: &x 1\nb:\n  <<: *x\n"), Contains("f.yaml:3: a merge (<<)"));
   CHECK_THROWS_WITH(yaml("a: !t 1\n"), Contains("f.yaml:1: tag '!t'"));
@@ -79,7 +79,8 @@ TEST_CASE("what is not read is refused with its line") {
   CHECK_THROWS_WITH(yaml("a: 1\na: 2\n"), "f.yaml:2: duplicate key 'a'");
   CHECK_THROWS_WITH(yaml("a:\n\tb: 1\n"), Contains("f.yaml:2:"));
   CHECK_THROWS_WITH(yaml("a: 1\n---\nb: 2\n"), Contains("f.yaml:2:"));
-  CHECK_THROWS_WITH(yaml("a: [b\nc: d\n"), Contains("f.yaml:2: end of sequence flow not found"));
+  CHECK_THROWS_WITH(yaml("a: [b\nc: d\n"),
+                    Contains("f.yaml:2: not YAML: end of sequence flow not found"));
   CHECK_THROWS_WITH(yaml("a: 1\n   b: 2\n"), Contains("f.yaml:2:"));
 }
 

@@ -192,6 +192,19 @@ TEST_CASE("the largest rate is that of a fine sweep", "[ask]") {
   CHECK(std::abs(found / swept - 1) < 0.03);
 }
 
+TEST_CASE("a rate whose run would have no request is not the smallest load", "[ask]") {
+  ScenarioDocument document = document_of("h100-sxm", "", 4);
+  Json& workload = document.json.root["workload"];
+  workload.erase("num_requests");
+  workload["duration_s"] = 60;
+  AskQuery query = query_of(std::move(document), "p99_ttft=2s");
+  query.with_changes = false;
+  const AskAnswer answer = ask(query, catalog(), {});
+  CHECK(answer.load.least == 20.0 / 60);
+  REQUIRE(answer.largest_load->largest);
+  CHECK(*answer.largest_load->largest > 4);
+}
+
 TEST_CASE("the best change of a brute force is among those shown", "[ask]") {
   const AskQuery query =
       query_of(document_of("a10g", R"(, "max_model_len": 8192, "max_num_seqs": 4)"),

@@ -327,6 +327,16 @@ TEST_CASE("a wrong cell in the first rows is refused like one further down", "[w
   CHECK(read("ts,prompt,input,output\n0,why,10,3\n1,how,20,4\n").rows[1].prompt_tokens == 20);
 }
 
+TEST_CASE("wrong cells do not hide a column whose other cells are right", "[workloads]") {
+  CHECK(error_of("ts,prompt,completion\n0,5,2\n1,x,2\n2,-5,2\n").find(":3: prompt is 'x'") !=
+        std::string::npos);
+  CHECK(error_of("ts,prompt,completion\nfoo,5,2\nbar,3,2\n2,4,2\n").find(":2: ts is 'foo'") !=
+        std::string::npos);
+  // Texts are no counts, whichever of them may be read as one.
+  CHECK(error_of("ts,prompt,completion_tokens\n0,how far is the moon,3\n1,what is this,3\n2,5,4\n")
+            .find("no column holds the tokens of prompts") != std::string::npos);
+}
+
 TEST_CASE("one row decades away from all others is a warning that names it", "[workloads]") {
   std::string rows = "ts,in,out\n";
   for (int i = 0; i < 6; ++i) rows += std::to_string(1'772'355'600 + i) + ",10,3\n";

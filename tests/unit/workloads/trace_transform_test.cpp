@@ -253,7 +253,9 @@ TEST_CASE("transformations of a trace out of range are refused, and change nothi
     CHECK(made_trace::text(trace) == before);
   };
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  refuses({.arrivals = ArrivalOptions{}}, "trace: arrivals: the trace has its own arrival times");
+  refuses({.arrivals = ArrivalOptions{}},
+          "trace: arrivals: the trace has its own arrival times, so no rate is set (--rate); "
+          "rate_scale (--set workload.trace.rate_scale=2) makes them denser");
   refuses({.keep = 0.0}, "trace: keep is 0; allowed: above 0, at most 1");
   refuses({.keep = 1.1}, "trace: keep is 1.1; allowed: above 0, at most 1");
   refuses({.keep = kNan}, "trace: keep is nan; allowed: above 0, at most 1");
@@ -291,12 +293,11 @@ TEST_CASE("a trace without a clock needs arrivals", "[workloads]") {
   trace.clock = TraceClock::none;
   CHECK_THROWS_MATCHES(
       transform(trace, {}, 1), ConfigError,
-      Catch::Message("trace: arrivals: required, because the trace has no arrival times"));
+      Catch::Message("trace: arrivals: required (--rate), because the trace has no arrival times"));
   trace.clock = TraceClock::per_session;
-  CHECK_THROWS_MATCHES(
-      transform(trace, {}, 1), ConfigError,
-      Catch::Message(
-          "trace: arrivals: required, because the trace has no arrival times for its sessions"));
+  CHECK_THROWS_MATCHES(transform(trace, {}, 1), ConfigError,
+                       Catch::Message("trace: arrivals: required (--rate), because the trace has "
+                                      "no arrival times for its sessions"));
 }
 
 TEST_CASE("instants and counts that an option makes too large are refused", "[workloads]") {
