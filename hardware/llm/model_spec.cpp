@@ -229,7 +229,9 @@ ModelSpec quantised(ModelSpec model, Dtype dtype) {
   if (dtype < Dtype::q8_0 && is_quantised_otherwise(model, dtype)) {
     return requantised(std::move(model), dtype);
   }
-  const bool experts_only = dtype == Dtype::mxfp4;
+  // With experts as gpt-oss is shipped; else every matrix, as in AMD's checkpoints (Quark:
+  // amd/Llama-3.1-405B-Instruct-MXFP4-Preview, config.json: exclude lm_head).
+  const bool experts_only = dtype == Dtype::mxfp4 && has_experts(model);
   const bool gguf = dtype >= Dtype::q8_0;  // made from the weights that the checkpoint stands for
   const WeightFormat fitting = fitting_format(model, dtype);
   visit_formats(model, [&](WeightFormat& format, bool routed) {

@@ -15,11 +15,11 @@
 namespace headroom {
 
 // Rules changed from patch to patch within 0.5, so a release has three numbers here. "0.5" alone is
-// read as 0.5.9, the last one before piecewise graphs were on by default.
+// the newest one whose rules are known.
 struct SglangRelease {
   std::int32_t major = 0;
   std::int32_t minor = 5;
-  std::int32_t patch = 9;
+  std::int32_t patch = 23;
   friend constexpr auto operator<=>(const SglangRelease&, const SglangRelease&) = default;
 };
 // `text` is the user's spelling of `version` ("0.5.12.post1"), which the patch is taken from.

@@ -336,7 +336,7 @@ std::span<const FixCandidate> sglang_fixes() {
 const Engine& sglang_engine() {
   static const Engine kEngine{
       .name = "sglang",
-      .version = "0.5",
+      .version = "0.5.23",
       .versioned = true,
       .newest = kNewestSglang,
       .summary = "SGLang: separate prefill batches, radix cache, retraction",

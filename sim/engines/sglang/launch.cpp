@@ -159,6 +159,12 @@ const FlagRow kSglangRows[] = {
     {.names = "--max-mamba-cache-size",
      .takes = Takes::integer,
      .pointer = "/engine/max_mamba_cache_size"},
+    // server_args.py, _handle_mamba_radix_cache: with a second state per request steps are planned
+    // ahead, without it they are not.
+    {.names = "--mamba-scheduler-strategy",
+     .takes = Takes::text,
+     .pointer = "/engine/disable_overlap_schedule",
+     .values = "extra_buffer=false|extra_buffer_lazy=false|no_buffer=true|auto="},
     {.names = "--disable-cuda-graph-padding|--disable-decode-cuda-graph", .note = kGraphsNote},
     {.names = "--piecewise-cuda-graph-max-tokens|--cuda-graph-max-bs-prefill|"
               "--cuda-graph-backend-decode|--cuda-graph-config|--cuda-graph-tc-compiler",
@@ -194,8 +200,7 @@ const FlagRow kSglangRows[] = {
               "--moe-dense-tp-size|--ep-num-redundant-experts|--ep-dispatch-algorithm|"
               "--eplb-algorithm|--init-expert-location|--torch-compile-max-bs|--torchao-config|"
               "--num-continuous-decode-steps|--triton-attention-num-kv-splits|"
-              "--mamba-ssm-dtype|"
-              "--mamba-scheduler-strategy|--prefill-max-requests|"
+              "--mamba-ssm-dtype|--prefill-max-requests|"
               "--pp-max-micro-batch-size|--pp-async-batch-depth|"
               "--attention-context-parallel-size|--attn-cp-size|--moe-data-parallel-size|"
               "--moe-dp-size|--stream-interval|--dsa-prefill-backend|--dsa-decode-backend|"

@@ -50,6 +50,7 @@ constexpr std::array kVllmMemoryRules{
     // V1 after 0.22.
     MemoryRule{"Actual usage is # GiB for consumed memory*, # GiB for peak activation",
                {&Memory::consumed_gib, &Memory::activation_gib}},
+    MemoryRule{"Current kv cache memory in use is # GiB", {&Memory::available_kv_gib}},
     MemoryRule{"Graph capturing finished in # secs, took # GiB", {nullptr, &Memory::graph_gib}},
     MemoryRule{"Estimated CUDA graph memory: # GiB", {&Memory::graph_estimate_gib}},
     MemoryRule{"CUDA graph pool memory: # GiB (actual), # GiB (estimated)",
@@ -296,6 +297,12 @@ StartupLog VllmLogReader::finish() {
   if (memory.consumed_gib && memory.weights_gib && !memory.non_torch_gib) {
     memory.non_torch_gib = {memory.consumed_gib->value - memory.weights_gib->value,
                             memory.consumed_gib->line};
+  }
+  if (log_.graphs_in_budget && memory.consumed_gib && memory.activation_gib &&
+      memory.graph_estimate_gib) {
+    // That sentence's peak is all that the pool leaves: the graphs' estimate is part of it.
+    double& peak = memory.activation_gib->value;
+    peak = std::max(0.0, peak - memory.graph_estimate_gib->value);
   }
   list_missing();
   return std::move(log_);

@@ -232,6 +232,25 @@ TEST_CASE("newer wordings of vLLM") {
   CHECK(*closure_gib(log) == Approx(0.01).margin(0.001));
 }
 
+TEST_CASE("the peak beside consumed memory holds the estimate of graphs") {
+  const StartupLog log = read(
+      "(EngineCore pid=4) INFO 08-23 09:38:06 [gpu_model_runner.py:5405] Model loading took 51.35 "
+      "GiB memory and 341.626621 seconds\n"
+      "(EngineCore pid=4) INFO 08-23 09:39:41 [gpu_worker.py:578] CUDA graph memory profiling is "
+      "enabled (default since v0.21.0). The current --gpu-memory-utilization=0.9200 is equivalent "
+      "to --gpu-memory-utilization=0.9038 without CUDA graph memory profiling.\n"
+      "(EngineCore pid=4) INFO 08-23 09:40:11 [gpu_worker.py:726] CUDA graph pool memory: 0.94 GiB "
+      "(actual), 1.94 GiB (estimated), difference: 1.01 GiB (107.2%).\n"
+      "(EngineCore pid=4) INFO 08-23 09:40:11 [gpu_worker.py:789] Free memory on device "
+      "(112.26/119.63 GiB) on startup. Desired GPU memory utilization is (0.92, 110.06 GiB). "
+      "Actual "
+      "usage is 55.99 GiB for consumed memory (weights + non-torch), 3.78 GiB for peak activation, "
+      "and 0.94 GiB for CUDAGraph memory. Current kv cache memory in use is 50.29 GiB.\n");
+  CHECK(log.memory.activation_gib->value == Approx(1.84));     // 3.78 - 1.94
+  CHECK(log.memory.available_kv_gib->value == Approx(50.29));  // in use, where nothing else says
+  CHECK(*closure_gib(log) == Approx(0).margin(0.001));
+}
+
 TEST_CASE("the estimate of graphs counts where the log says that it is in the budget") {
   const std::string line =
       "(EngineCore pid=207) INFO 04-07 02:46:21 [gpu_worker.py:481] CUDA graph memory profiling is "

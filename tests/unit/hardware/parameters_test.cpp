@@ -110,6 +110,16 @@ TEST_CASE("another format than the checkpoint's stands for a checkpoint of other
   CHECK(quantised(model("gpt-oss-20b"), Dtype::mxfp4).notes == model("gpt-oss-20b").notes);
 }
 
+TEST_CASE("mxfp4 is of the experts, or of all matrices where there are none") {
+  const ModelSpec dense = quantised(model("llama-3.1-405b"), Dtype::mxfp4);
+  CHECK(dense.kinds.front().attention->format.dtype == Dtype::mxfp4);
+  CHECK(dense.kinds.front().mlp->format.dtype == Dtype::mxfp4);
+  CHECK(dense.head_format.dtype == Dtype::bf16);
+  const ModelSpec experts = quantised(model("qwen3-30b-a3b"), Dtype::mxfp4);
+  CHECK(experts.kinds.front().moe->format.dtype == Dtype::mxfp4);
+  CHECK(experts.kinds.front().attention->format.dtype == Dtype::bf16);
+}
+
 TEST_CASE("recipes for NVFP4 stop at the mixers of hybrid models, those for int4 do not") {
   const auto formats = [](const char* id, Dtype dtype) {
     const ModelSpec made = quantised(model(id), dtype);

@@ -13,6 +13,7 @@ using namespace budget_test;
 
 constexpr SglangRelease kByRanks{0, 4, 6};
 constexpr SglangRelease kByClass{0, 4, 9};
+constexpr SglangRelease kBeforePiecewise{0, 5, 9};
 constexpr SglangRelease kPiecewise{0, 5, 12};
 constexpr SglangRelease kGraphConfig{0, 5, 16};
 
@@ -47,12 +48,13 @@ TEST_CASE("the defaults of SGLang follow the device's memory and the tensor rank
   for (const Row& row : kRows) {
     INFO(row.gib);
     const DeviceSpec device = device_of(row.gib);
-    const SglangDefaults narrow = sglang_defaults(device, {}, {.tensor = 2});
+    const SglangDefaults narrow = sglang_defaults(device, kBeforePiecewise, {.tensor = 2});
     CHECK(narrow.chunked_prefill_size == row.chunk);
     CHECK(narrow.cuda_graph_max_bs == row.graph_bs);
     CHECK(narrow.max_prefill_tokens == 16384);
     CHECK(narrow.page_size == 1);
-    CHECK(sglang_defaults(device, {}, {.tensor = 4}).cuda_graph_max_bs == row.graph_bs_wide);
+    const SglangDefaults wide = sglang_defaults(device, kBeforePiecewise, {.tensor = 4});
+    CHECK(wide.cuda_graph_max_bs == row.graph_bs_wide);
   }
 }
 
@@ -73,23 +75,24 @@ TEST_CASE("from 0.5.20 SGLang captures twice as many on cards of 20 to 35 GiB") 
   CHECK(sglang_defaults(device_of(48), {0, 5, 20}, {}).cuda_graph_max_bs == 32);
 }
 
-TEST_CASE("a release of SGLang is read with its patch, and without one as 0.5.9") {
+TEST_CASE("a release of SGLang is read with its patch, and without one as the newest") {
   CHECK(sglang_release({0, 5}, "0.5.12.post1") == SglangRelease{0, 5, 12});
   CHECK(sglang_release({0, 5}, "v0.5.3rc1") == SglangRelease{0, 5, 2});  // before 0.5.3
-  CHECK(sglang_release({0, 5}, "0.5") == SglangRelease{0, 5, 9});
-  CHECK(sglang_release({0, 5}, std::nullopt) == SglangRelease{0, 5, 9});
+  CHECK(sglang_release({0, 5}, "0.5") == SglangRelease{0, 5, 23});
+  CHECK(sglang_release({0, 5}, std::nullopt) == SglangRelease{0, 5, 23});
   CHECK(sglang_release({0, 4}, "0.4") == SglangRelease{0, 4, 10});
   CHECK(sglang_release({0, 6}, "0.6") == SglangRelease{0, 6, 0});
 }
 
 TEST_CASE("the default fraction of SGLang keeps back chunks, graphs and ranks") {
   // ENGINES.md 12.1 vector 8: 512 + 1.5 x 8192 + 2 x 256 + 1024/8 = 13440 MiB of 81920.
-  CHECK(reserved({}) == 13440);
-  CHECK(fraction_of(80, {}) == 0.836);
+  CHECK(reserved({.release = kBeforePiecewise}) == 13440);
+  CHECK(fraction_of(80, {.release = kBeforePiecewise}) == 0.836);
   // 24 GiB: 512 + 3072 + 48 + 128 = 3760 of 24576.
-  CHECK(fraction_of(24, {}) == 0.847);
+  CHECK(fraction_of(24, {.release = kBeforePiecewise}) == 0.847);
   // At least 10 GiB above 60 GiB: 512 + 3072 + 16 + 128 is less.
-  const SglangBudgetOptions small{.chunked_prefill_size = 2048, .cuda_graph_max_bs = 8};
+  const SglangBudgetOptions small{
+      .release = kBeforePiecewise, .chunked_prefill_size = 2048, .cuda_graph_max_bs = 8};
   CHECK(fraction_of(80, small) == 0.875);
   CHECK(sglang_mem_fraction_static(0, 13440) == 0.88);  // memory unknown
 }
@@ -97,16 +100,19 @@ TEST_CASE("the default fraction of SGLang keeps back chunks, graphs and ranks") 
 TEST_CASE("SGLang keeps more for data-parallel attention, drafts and piecewise graphs") {
   const Sharding eight{.tensor = 8};
   // 512 + 12288 + 2 x 512 + 1024, then 3 x 512 x 8 and, above 300, 1.5 x 512 x 8.
-  CHECK(reserved({}, eight) == 14848);
-  CHECK(reserved({}, {.tensor = 1, .data = 8}) == 14848 + 12288 + 6144);
-  CHECK(reserved({.speculative_algorithm = SglangSpeculation::eagle}) == 13440 + 2048);
-  CHECK(reserved({.speculative_algorithm = SglangSpeculation::standalone}) == 13440 + 6144);
-  CHECK(reserved({.speculative_algorithm = SglangSpeculation::ngram}) == 13440);
+  CHECK(reserved({.release = kBeforePiecewise}, eight) == 14848);
+  CHECK(reserved({.release = kBeforePiecewise}, {.tensor = 1, .data = 8}) == 14848 + 12288 + 6144);
+  CHECK(reserved({.release = kBeforePiecewise,
+                  .speculative_algorithm = SglangSpeculation::eagle}) == 13440 + 2048);
+  CHECK(reserved({.release = kBeforePiecewise,
+                  .speculative_algorithm = SglangSpeculation::standalone}) == 13440 + 6144);
+  CHECK(reserved({.release = kBeforePiecewise,
+                  .speculative_algorithm = SglangSpeculation::ngram}) == 13440);
   // Without chunks the largest prefill counts: 512 + 1.5 x 16384 + 512 + 128.
-  CHECK(reserved({.chunked_prefill_size = -1}) == 25728);
+  CHECK(reserved({.release = kBeforePiecewise, .chunked_prefill_size = -1}) == 25728);
   // 8 + 14 + 8 + 8 + 12 sizes up to 4096 tokens, 8 more up to 8192: 8 MiB each.
   CHECK(sglang_piecewise_sizes(4096) == 50);
-  CHECK(reserved({.piecewise_cuda_graph = true}) == 13440 + 58 * 8);
+  CHECK(reserved({.release = kBeforePiecewise, .piecewise_cuda_graph = true}) == 13440 + 58 * 8);
 }
 
 TEST_CASE("from 0.5.10 SGLang captures prefills, from 0.5.14 it weighs drafts") {

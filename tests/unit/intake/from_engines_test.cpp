@@ -281,6 +281,16 @@ TEST_CASE("sglang.launch_server with aliases and switches") {
   CHECK(from("sglang serve --model a/b").engine == "sglang");
 }
 
+TEST_CASE("sglang: a second state of recurrent layers lets steps be planned ahead") {
+  const auto engine = [](const char* strategy) {
+    return from(fmt::format("sglang serve --model m --mamba-scheduler-strategy {}", strategy))
+        .scenario.at("engine");
+  };
+  CHECK(engine("extra_buffer").at("disable_overlap_schedule") == false);
+  CHECK(engine("no_buffer").at("disable_overlap_schedule") == true);
+  CHECK_FALSE(engine("auto").contains("disable_overlap_schedule"));
+}
+
 TEST_CASE("sglang: data ranks share the tensor ranks of attention, or are engines of their own") {
   const FromResult shared = from(
       "sglang serve --model m --tp 16 --dp 8 --enable-dp-attention --chunked-prefill-size 32768");

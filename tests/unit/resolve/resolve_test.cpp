@@ -419,7 +419,7 @@ TEST_CASE("SGLang's chunks are whole pages, and without a radix cache prefixes o
   const Resolved r =
       resolved(R"({"name": "sglang", "schedule_policy": "lpm", "disable_radix_cache": true})");
   CHECK(scheduler_options(r).own.get<SglangScheduling>().schedule_policy == "fcfs");
-  CHECK(source_of(r, "/engine/schedule_policy") == "sglang 0.5: fcfs without the radix cache");
+  CHECK(source_of(r, "/engine/schedule_policy") == "sglang 0.5.23: fcfs without the radix cache");
 }
 
 // launcher/src/main.rs, resolve_attention; Llama 3.1 8B has heads of 128, Phi-3
