@@ -233,8 +233,10 @@ void read_vision(HfIntake& in, HfVision kind) {
   spec.gated = tower.gated;
   spec.patch = tower.patch;
   spec.patches = image_patches(v, tower);
-  spec.named_layers = v.bounded("num_hidden_layers", 0, 1000);
-  spec.named_hidden = v.bounded("hidden_size", 0, 65536);
+  // SGLang's class of Kimi's towers gives vt_* these names (configs/kimi_k25.py).
+  spec.named_layers =
+      v.bounded("num_hidden_layers", v.bounded("vt_num_hidden_layers", 0, 1000), 1000);
+  spec.named_hidden = v.bounded("hidden_size", v.bounded("vt_hidden_size", 0, 65536), 65536);
   spec.format = in.format();
   in.model.vision = spec;
   in.note("the vision tower's weights are counted, its activations are an estimate");

@@ -23,7 +23,7 @@ struct KvClass {
 // How the pool stores what the model computes.
 struct KvFormat {
   Dtype dtype = Dtype::bf16;
-  // Sparse MLA kept as 656 bytes per token and layer with fp8 (vLLM, sparse MLA backends).
+  // Sparse MLA kept as 656 bytes per token and layer with fp8 (vLLM, FlashMLA).
   bool padded_sparse_mla = false;
 };
 

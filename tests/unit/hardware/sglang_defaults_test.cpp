@@ -3,6 +3,7 @@
 #include <array>
 #include <catch2/catch.hpp>
 
+#include "hardware/catalog.hpp"
 #include "sim/engines/sglang/budget.hpp"
 #include "tests/unit/hardware/budget_models.hpp"
 
@@ -152,6 +153,9 @@ TEST_CASE("SGLang lowers the default fraction by the size of a vision tower") {
   CHECK(sglang_vision_share(model, {}) == Approx(0.95 * 0.9));
   model.vision->named_layers = 480;
   CHECK(sglang_vision_share(model, {}) == Approx(0.95 * 0.8));
+  // 27 layers of 1,152, which Kimi's config calls vt_*: a log has 0.826 of a share of 0.908.
+  const ModelSpec kimi = Catalog::embedded().model("kimi-k2.5");
+  CHECK(sglang_vision_share(kimi, {}) == Approx(0.8260405859375 / 0.908).epsilon(0.0003));
   model.vision->named_layers = 0;  // its config says depth, which is not read
   CHECK(sglang_vision_share(model, {}) == Approx(0.95));
   CHECK(fraction_of(80, {}, {}, model) == Approx(0.836 * 0.95));

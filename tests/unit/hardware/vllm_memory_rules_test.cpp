@@ -39,6 +39,22 @@ TEST_CASE("V0 beside V1 profiles and sizes its pool as before V1") {
   CHECK(vllm_budget(inputs, options).kv_available_bytes == v0.kv_available_bytes);
 }
 
+TEST_CASE("where FlashInfer has sparse MLA its latents in 8 bits carry no scales") {
+  const auto bytes = [](const char* device, std::int32_t minor) {
+    BudgetInputs inputs = inputs_of("glm-5.2-nvfp4", device);
+    inputs.sharding.tensor = 4;
+    inputs.kv = Dtype::fp8;
+    VllmBudgetOptions options;
+    options.version = {0, minor};
+    return vllm_budget(inputs, options).layout.bytes_per_token;
+  };
+  // A log of 0.26 on four GB200: 50.62 GiB for 1,139,456 tokens. 21 layers have an indexer.
+  CHECK(bytes("gb200", 26) == 78 * 576 + 21 * 132);
+  CHECK(bytes("gb200", 18) == 78 * 656 + 21 * 132);
+  CHECK(bytes("h200-sxm", 26) == 78 * 656 + 21 * 132);
+  CHECK(bytes("rtxpro6000-server", 26) == 78 * 656 + 21 * 132);
+}
+
 TEST_CASE("from 0.22 a step of Gemma 4 takes its largest video whole") {
   const DeviceSpec& device = catalog().device("rtx4090");
   const ModelSpec gemma = catalog().model("gemma-4-26b-a4b");
