@@ -80,7 +80,7 @@ def run(headroom, scenario, workload):
 
 
 def predict(headroom, row):
-    """The predicted times by name, and the name of the calibration."""
+    """The predicted times by name, the setup of the run."""
     command = row.get("replay_command") or row["command"]
     device = ["--device", row["catalog_device"]]
     scenario = call(headroom, ["from", *device, "--json", command])["scenario"]
@@ -89,7 +89,7 @@ def predict(headroom, row):
     client = row["client"]
     if client["tool"] not in IN_PROCESS:
         result = run(headroom, scenario, bench_workload(client))
-        return result["metrics"], result["setup"]["calibration"]
+        return result["metrics"], result["setup"]
     batch, past = client["batch"], client["depth"]
     prompts = run(headroom, scenario, batch_workload(batch, past + client["pp"], 1))
     before = run(headroom, scenario, batch_workload(batch, past, 1)) if past else None
@@ -97,7 +97,7 @@ def predict(headroom, row):
         batch, past or (client["pp"] if batch > 1 else 1), client["tg"] + 1))
     start = before["metrics"]["p99_ttft_ms"] if before else prompts["setup"]["client_latency_ms"]
     return ({"prompts_ms": prompts["metrics"]["p99_ttft_ms"] - start,
-             "tokens_ms": tokens["metrics"]["median_itl_ms"]}, tokens["setup"]["calibration"])
+             "tokens_ms": tokens["metrics"]["median_itl_ms"]}, tokens["setup"])
 
 
 def measured_times(row):
@@ -121,18 +121,37 @@ def error(name, measured, predicted):
     return (measured / predicted if name == "output_throughput" else predicted / measured) - 1
 
 
+# What the catalog calls a figure in `observed_elsewhere`.
+BANDS = {"mean_ttft_ms": "mean_ttft_ms", "median_ttft_ms": "mean_ttft_ms",
+         "prompts_ms": "mean_ttft_ms", "mean_tpot_ms": "mean_tpot_ms", "tokens_ms": "mean_tpot_ms"}
+
+
+def print_bands(errors):
+    """Of each row of constants, by model: the per cents that 80 of 100 errors lie within."""
+    for calibration, model in sorted(errors):
+        kinds = errors[calibration, model]
+        entry = {"models": [model], "runs": max(map(len, kinds.values()))}
+        for kind, offs in sorted(kinds.items(), reverse=True):
+            ends = statistics.quantiles(offs, n=10, method="inclusive") if len(offs) > 1 else offs
+            entry[f"{kind}_percent"] = [round(100 * ends[0], 1), round(100 * ends[-1], 1)]
+        print(calibration, json.dumps(entry))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--headroom", default=str(ROOT / "build/release/bin/headroom"))
     parser.add_argument("--only", default="", help="rows whose id has this text")
     parser.add_argument("--csv", help="write every figure here")
+    parser.add_argument("--bands", action="store_true",
+                        help="and print what the rows of constants take as observed_elsewhere")
     arguments = parser.parse_args()
     table, groups = [("id", "figure", "measured", "predicted", "error", "calibration")], {}
+    bands = {}
     for row in json.loads(ROWS.read_text())["rows"]:
         if arguments.only not in row["id"] or "not_scored" in row:
             continue
         try:
-            predicted, calibration = predict(arguments.headroom, row)
+            predicted, setup = predict(arguments.headroom, row)
         except Refused as reason:
             print(f"{row['id']:<72} refused: {reason}")
             continue
@@ -140,12 +159,17 @@ def main():
             off = error(name, measured, predicted[name])
             print(f"{row['id']:<72} {name:<18} {measured:>10.2f} {predicted[name]:>10.2f} "
                   f"{off:+7.0%}")
-            table.append((row["id"], name, measured, predicted[name], off, calibration))
+            table.append((row["id"], name, measured, predicted[name], off, setup["calibration"]))
+            if name in BANDS:
+                kinds = bands.setdefault((setup["calibration"], setup["model"]), {})
+                kinds.setdefault(BANDS[name], []).append(off)
             for keys in GROUPS:
                 groups.setdefault((*(row[key] for key in keys), name), []).append(off)
     for key, offs in sorted(groups.items()):
         print(*key, f"n={len(offs)} median|e|={statistics.median(map(abs, offs)):.0%} "
               f"mean|e|={statistics.fmean(map(abs, offs)):.0%} bias={statistics.median(offs):+.0%}")
+    if arguments.bands:
+        print_bands(bands)
     if arguments.csv:
         with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(table)

@@ -114,7 +114,8 @@ ExpectedError expected_error(const Resolved& resolved, const Catalog& catalog,
     price->price(shape, shown);
     const PlausibleShare share =
         plausible_share(resolved, catalog, pool_tokens, cost.calibration, shape, shown.base);
-    plausible.ranges.push_back({name, share.low - 1, share.high - 1});
+    // What is shown is as plausible as they are.
+    plausible.ranges.push_back({name, std::min(0.0, share.low - 1), std::max(0.0, share.high - 1)});
   };
   add("decode_step", mean_decode_step(metrics));
   const TokenCount most = roofline_options(resolved, pool_tokens).limits.max_step_tokens;

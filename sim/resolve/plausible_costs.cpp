@@ -20,6 +20,14 @@ void keep_own_parts(Calibration& row, const Calibration& from) {
   row.host_row_ns = from.host_row_ns;
 }
 
+// Constants of one engine's kernels are compared with those of its others alone: an engine that
+// unpacks weights while it multiplies reaches other shares than one that does not.
+bool may_stand_in(const Calibration& fitted, const Calibration& in_use) {
+  if (in_use.engine.empty() || !in_use.device.empty()) return !fitted.device.empty();
+  return fitted.engine == in_use.engine && fitted.device.empty() &&
+         fitted.weights == in_use.weights;
+}
+
 bool is_unified(const DeviceSpec& device) { return device.memory_model == MemoryModel::unified; }
 
 bool is_unified(const Catalog& catalog, const std::string& device) {
@@ -40,7 +48,7 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
   options.limits = {.max_num_seqs = 1, .max_step_tokens = 1, .max_model_len = 1};
   const std::string_view weights = name_of(main_dtype(resolved.model));
   for (const auto& [id, fitted] : catalog.calibrations()) {
-    if (fitted.device.empty() || fitted.first_version) continue;
+    if (!may_stand_in(fitted, in_use) || fitted.first_version) continue;
     // Kernels for four-bit weights reach shares of their own.
     if (fitted.weights == name_of(Dtype::nvfp4) && fitted.weights != weights) continue;
     // Nor are a small machine's long steps what a server takes.

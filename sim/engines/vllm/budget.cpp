@@ -316,8 +316,9 @@ ByteCount bytes_of_encoder(const VllmBudgetOptions& options, const KvLayout& lay
   return (options.max_num_seqs * each + 1) * layout.block_bytes;
 }
 
-// FlashInfer's kernel of sparse MLA keeps plain latents in 8 bits, FlashMLA's has scales among them;
-// where both run it is the default of such caches (pull requests 35891 and 37252, March 2026).
+// FlashInfer's kernel of sparse MLA keeps plain latents in 8 bits, FlashMLA's has scales among
+// them; where both run it is the default of such caches (pull requests 35891 and 37252, March
+// 2026).
 bool has_flashinfer_sparse(const DeviceSpec& device, EngineVersion version) {
   return (device.sm == 100 || device.sm == 103) && version >= EngineVersion{0, 19};
 }

@@ -137,7 +137,10 @@ TEST_CASE("an engine's constants of no device are of an architecture, weights an
   CHECK(chosen(quantised(catalog.model("gpt-oss-20b"), Dtype::mxfp4), "gb10") ==
         "llamacpp-tensor-cores-int8");
   CHECK(chosen(small, "strix-halo-128") == "llamacpp-rdna3.5-int8");
-  CHECK(chosen(plain, "strix-halo-128") == "llamacpp-rdna3.5-16-bit");
+  CHECK(chosen(plain, "strix-halo-128") == "llamacpp-rdna-16-bit");
+  CHECK(chosen(small, "rx7900xtx") == "llamacpp-rdna3-int8");
+  CHECK(chosen(small, "r9700") == "llamacpp-rdna4-int8");
+  CHECK(chosen(plain, "r9700") == "llamacpp-rdna-16-bit");
   CHECK(chosen(small, "m2-ultra") == "llamacpp-metal");
   CHECK(chosen(plain, "m4-max") == "llamacpp-metal");
   // An NVIDIA card of before tensor cores for int8.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "sim/resolve/run.hpp"
+#include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
 
 namespace headroom::expected_error_test {
@@ -90,6 +91,28 @@ TEST_CASE("without a measured run the range is over constants fitted elsewhere")
   const ExpectedError none = demo({"cost.level=spec"}, Catalog::embedded()).expected_error;
   CHECK(none.situation == "none");
   CHECK(none.ranges.empty());
+}
+
+TEST_CASE("an engine's constants of no device have their public runs, or its others' range") {
+  const Catalog catalog = Catalog::embedded();
+  const auto error = [&](const char* device) {
+    const std::string text = std::string(R"({"model": "qwen3-8b", "device": ")") + device +
+                             R"(", "engine": {"name": "llamacpp", "quantization": "q4_k_m"},
+        "workload": {"arrivals": {"process": "all_at_once"}, "num_requests": 2,
+                     "prompt": {"tokens": 500}, "output": {"tokens": 20}}})";
+    return run(parse_scenario(parse_json(text, "s.json")), catalog).expected_error;
+  };
+  const ExpectedError known = error("strix-halo-128");
+  CHECK(known.situation == "other model");
+  CHECK(known.runs == 28);
+  CHECK(range_of(known, "mean_tpot_ms").high > range_of(known, "mean_tpot_ms").low);
+  // Of an R9700 no public run is kept. What is shown lies in the range, and constants of other
+  // engines, whose products are not of 8-bit integers, are none of it.
+  const ExpectedError other = error("r9700");
+  CHECK(other.situation == "uncalibrated");
+  CHECK(range_of(other, "prefill_step").low > -0.85);
+  CHECK(range_of(other, "prefill_step").high >= 0);
+  CHECK(range_of(other, "decode_step").low <= 0);
 }
 
 TEST_CASE("kernels taken from another vendor's device have the errors seen on the device alone") {
