@@ -10,6 +10,7 @@
 #include "hardware/between_fields.hpp"
 #include "hardware/calibration_fields.hpp"
 #include "hardware/catalog_fields.hpp"
+#include "hardware/kernels/kernel_words.hpp"
 #include "hardware/llm/dtype.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/kernel/nearest_name.hpp"
@@ -74,9 +75,36 @@ ObservedErrors parse_observed(CatalogFields row) {
   return errors;
 }
 
+constexpr double kLeastShare = 0.01;
+constexpr double kMostShare = 100;
+
+DeviceSpec::KernelsOf::Tuned parse_tuned(CatalogFields row) {
+  using Tuned = DeviceSpec::KernelsOf::Tuned;
+  Tuned tuned;
+  const std::string kernels = row.text("kernels");
+  if (kernels != "products" && kernels != "experts") {
+    throw row.error("kernels", "products or experts");
+  }
+  tuned.kernels = kernels == "experts" ? Tuned::Kernels::experts : Tuned::Kernels::products;
+  tuned.format = row.text("format");
+  if (!kernel_format_named(tuned.format)) throw row.error("format", "a format of kernel tables");
+  tuned.tokens = row.numbers("tokens");
+  tuned.times = row.numbers("times");
+  double last = 0;
+  for (const double tokens : tuned.tokens) {
+    if (!(tokens > last)) throw row.error("tokens", "numbers above 0 that grow");
+    last = tokens;
+  }
+  const auto plausible = [](double time) { return time >= kLeastShare && time <= kMostShare; };
+  if (tuned.times.empty() || tuned.times.size() != tuned.tokens.size() ||
+      !std::ranges::all_of(tuned.times, plausible)) {
+    throw row.error("times", "a factor of 0.01 to 100 for each number of tokens");
+  }
+  row.finish();
+  return tuned;
+}
+
 DeviceSpec::KernelsOf parse_kernels_of(CatalogFields row) {
-  constexpr double kLeastShare = 0.01;
-  constexpr double kMostShare = 100;
   DeviceSpec::KernelsOf of;
   of.device = row.text("device");
   of.bandwidth = row.number_between("bandwidth", kLeastShare, kMostShare, 1);
@@ -87,6 +115,7 @@ DeviceSpec::KernelsOf parse_kernels_of(CatalogFields row) {
   }
   of.link = row.number_between("link", kLeastShare, kMostShare, 1);
   of.latency = row.number_between("latency", kLeastShare, kMostShare, 1);
+  for (CatalogFields& tuned : row.objects("tuned")) of.tuned.push_back(parse_tuned(tuned));
   for (CatalogFields& errors : row.objects("observed")) {
     of.observed.push_back(parse_observed(errors));
   }

@@ -43,6 +43,16 @@ struct DeviceSpec {
     // Of starting a kernel or an exchange and of the small kernels of a layer: a time here over the
     // time there.
     double latency = 1;
+    // Kernels that were tuned for this device: their times over what the factors above make of the
+    // other device's, by tokens, straight between their logarithms and level beyond the ends.
+    struct Tuned {
+      enum class Kernels : std::uint8_t { products, experts };
+      Kernels kernels = Kernels::products;
+      std::string format;  // as kernel tables have it: "fp8_block"
+      std::vector<double> tokens;
+      std::vector<double> times;
+    };
+    std::vector<Tuned> tuned;
     std::vector<ObservedErrors> observed;  // of measured runs here, which chose none of the factors
     std::string source;
   };

@@ -146,7 +146,9 @@ KernelTime KernelLibrary::experts(const ExpertShape& asked, double tokens) const
     if (first.us == 0) first = time;
     if (fastest.us == 0 || time.us < fastest.us) fastest = time;
   }
-  return own && first.us <= kUntuned * fastest.us ? first : fastest;
+  KernelTime time = own && first.us <= kUntuned * fastest.us ? first : fastest;
+  time.us *= tables_->tuned(DeviceSpec::KernelsOf::Tuned::Kernels::experts, format, tokens);
+  return time;
 }
 
 }  // namespace headroom

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "hardware/kernels/kernel_library_parts.hpp"
+#include "hardware/kernels/kernel_words.hpp"
 #include "sim/kernel/check.hpp"
 #include "sim/kernel/det_math.hpp"
 #include "sim/kernel/errors.hpp"
@@ -137,7 +138,24 @@ KernelLibrary::Tables::Tables(const EmbeddedFile& embedded, const DeviceSpec& de
       stand_in(recurrent_stand_in(file, device, files)),
       engine(own),
       relative(file.device() != device.id),
-      peaks(peaks_for(file, device)) {}
+      peaks(peaks_for(file, device)) {
+  if (relative && device.kernels_of) tuned_rows = device.kernels_of->tuned;
+}
+
+double KernelLibrary::Tables::tuned(DeviceSpec::KernelsOf::Tuned::Kernels kernels,
+                                    KernelFormat format, double tokens) const {
+  for (const DeviceSpec::KernelsOf::Tuned& row : tuned_rows) {
+    if (row.kernels != kernels || kernel_format_named(row.format) != format) continue;
+    const auto above = std::ranges::upper_bound(row.tokens, tokens);
+    const auto i = static_cast<std::size_t>(above - row.tokens.begin());
+    if (i == 0) return row.times.front();
+    if (i == row.tokens.size()) return row.times.back();
+    const double part =
+        det::log(tokens / row.tokens[i - 1]) / det::log(row.tokens[i] / row.tokens[i - 1]);
+    return row.times[i - 1] * det::pow(row.times[i] / row.times[i - 1], part);
+  }
+  return 1;
+}
 
 const KernelSurface* KernelLibrary::Tables::find(const KernelTables& of, KernelClass kind) const {
   for (const KernelEngine candidate : engines_from(engine)) {
@@ -263,7 +281,9 @@ KernelTime KernelLibrary::linear(ProductFormat format, double m, std::int64_t n,
   }
   LogRatio ratio = surface.at(found, point);
   if (found != key) ratio.fit = Fit::extrapolated;
-  return tables_->marked(surface.time(tables_->peaks, key, point, ratio));
+  KernelTime time = tables_->marked(surface.time(tables_->peaks, key, point, ratio));
+  time.us *= tables_->tuned(DeviceSpec::KernelsOf::Tuned::Kernels::products, weights, m);
+  return time;
 }
 
 KernelTime KernelLibrary::prefill_attention(const AttentionShape& shape, double sequences,

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "hardware/kernels/kernel_library.hpp"
 #include "hardware/kernels/kernel_tables.hpp"
@@ -54,6 +55,9 @@ struct KernelLibrary::Tables {
                                     double elements) const;
   // The same of recurrent(kind).
   [[nodiscard]] KernelTime recurrent_time(KernelClass kind, KernelKey key, KernelPoint point) const;
+  // Over what the rates of the device make of another one's kernels; 1: not tuned for it.
+  [[nodiscard]] double tuned(DeviceSpec::KernelsOf::Tuned::Kernels kernels, KernelFormat format,
+                             double tokens) const;
   // At best scaled_from_relative where the tables are another device's.
   [[nodiscard]] KernelTime marked(KernelTime time) const;
 
@@ -67,6 +71,7 @@ struct KernelLibrary::Tables {
   KernelEngine engine;
   bool relative = false;
   DevicePeaks peaks;  // of the device that the library is for
+  std::vector<DeviceSpec::KernelsOf::Tuned> tuned_rows;
 };
 
 // All engines, the own one first.

@@ -193,7 +193,8 @@ TEST_CASE("a device names another one whose kernel times it takes") {
         "memory_nominal_bytes": 80000000000, "memory_reported_bytes": 80000000000,
         "bandwidth_gb_per_s": 3000, "tflops": {"fp16": 989}, "source": "test", "kernels_of":
         {"device": ")" + taken + R"(", "bandwidth": 0.9, "flops_16_bit": 0.8, "flops_8_bit": 0.7,
-        "link": 0.6, "latency": 1.5, "decode_attention": 0.5, "source": "test"}}]})",
+        "link": 0.6, "latency": 1.5, "decode_attention": 0.5, "tuned": [{"kernels": "products",
+        "format": "fp8", "tokens": [1, 16], "times": [0.7, 1]}], "source": "test"}}]})",
                          "my.json");
     return *catalog.device(id).kernels_of;
   };
@@ -207,12 +208,40 @@ TEST_CASE("a device names another one whose kernel times it takes") {
   CHECK(taken.decode_attention == 0.5);
   CHECK(Catalog::embedded().device("gb10").kernels_of->decode_attention ==
         1);  // where it is absent
+  CHECK(taken.tuned.size() == 1);
   CHECK_THROWS_WITH(own_device("mine", "h200"),
                     Catch::Contains("my.json: device mine: kernels_of/device: value h200: expected "
                                     "a device with kernel times (a100-80, b200,"));
   CHECK_THROWS_WITH(
       own_device("b200", "h200-sxm"),
       Catch::Contains("device b200: kernels_of: the device has kernel times of its own"));
+}
+
+TEST_CASE("tuned kernels name a format, and a time for each of growing numbers of tokens") {
+  const auto about = [](const std::string& tuned) {
+    return test::about([&] {
+      Catalog::embedded().overlay_text("devices.json",
+                                       R"({"devices": [{"id": "mine", "name": "Mine", "vendor": "v",
+          "architecture": "a", "memory_model": "discrete", "memory_nominal_bytes": 80000000000,
+          "memory_reported_bytes": 80000000000, "bandwidth_gb_per_s": 3000,
+          "tflops": {"fp16": 989}, "source": "test", "kernels_of": {"device": "h200-sxm",
+          "bandwidth": 1, "flops_16_bit": 1, "flops_8_bit": 1, "link": 1, "latency": 1,
+          "tuned": [)" + tuned + R"(], "source": "test"}}]})",
+                                       "my.json");
+    });
+  };
+  const std::string at = "/devices/0/kernels_of/tuned/0/";
+  CHECK(about(R"({"kernels": "all", "format": "fp8", "tokens": [1], "times": [1]})").pointer ==
+        at + "kernels");
+  CHECK(about(R"({"kernels": "experts", "format": "fp7", "tokens": [1], "times": [1]})").pointer ==
+        at + "format");
+  CHECK(about(R"({"kernels": "experts", "format": "fp8", "tokens": [4, 1], "times": [1, 1]})")
+            .pointer == at + "tokens");
+  CHECK(
+      about(R"({"kernels": "experts", "format": "fp8", "tokens": [1, 4], "times": [1]})").pointer ==
+      at + "times");
+  CHECK(about(R"({"kernels": "experts", "format": "fp8", "tokens": [1], "times": [0]})").pointer ==
+        at + "times");
 }
 
 TEST_CASE("a device of the same chip takes the same kernel times") {

@@ -406,4 +406,27 @@ TEST_CASE("impossible queries are bugs of the caller") {
                   InternalError);
 }
 
+TEST_CASE("kernels tuned for a device correct what its rates make of another one's") {
+  using Tuned = DeviceSpec::KernelsOf::Tuned;
+  const Catalog catalog = Catalog::embedded();
+  DeviceSpec device = catalog.device("mi300x");
+  device.kernels_of->tuned = {{Tuned::Kernels::products, "fp8_block", {4, 64}, {0.5, 2}},
+                              {Tuned::Kernels::experts, "bf16", {16}, {3}}};
+  const KernelLibrary tuned(device, KernelEngine::sglang);
+  device.kernels_of->tuned.clear();
+  const KernelLibrary scaled(device, KernelEngine::sglang);
+  const auto product = [&](ProductFormat format, double m) {
+    const auto us = [&](const KernelLibrary& of) {
+      return of.linear(format, m, 4096, 4096, ProductKernel::fastest).us;
+    };
+    return us(tuned) / us(scaled);
+  };
+  CHECK(product(ProductFormat::fp8_block, 1) == Approx(0.5));   // level below the first
+  CHECK(product(ProductFormat::fp8_block, 16) == Approx(1));    // half way between logarithms
+  CHECK(product(ProductFormat::fp8_block, 1000) == Approx(2));  // and beyond the last
+  CHECK(product(ProductFormat::bf16, 1) == Approx(1));
+  const ExpertShape shape{.hidden = 2048, .intermediate = 768, .top_k = 8, .experts = 128};
+  CHECK(tuned.experts(shape, 16).us / scaled.experts(shape, 16).us == Approx(3));
+}
+
 }  // namespace headroom::kernel_library_rules_test
