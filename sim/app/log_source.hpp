@@ -26,6 +26,9 @@ struct LogSource {
 [[nodiscard]] std::optional<FromResult> scenario_from_log(const LogSource& source,
                                                           const Catalog& catalog);
 
+// What is wrong with a log of `engine` that says nothing of memory.
+[[nodiscard]] Complaint no_model_loaded(const std::string& name, const Engine& engine);
+
 // The device that the log names or, with a note, the one whose memory is the log's total. Empty:
 // neither is known.
 [[nodiscard]] std::string device_of_log(const StartedLog& log, const Catalog& catalog,

@@ -64,6 +64,7 @@ class StartedReader {
   }
 
   [[nodiscard]] std::size_t marks() const { return marks_; }
+  [[nodiscard]] const Engine& engine() const { return *log_.engine; }
 
   std::optional<StartedLog> finish() {
     settle_buffers();
@@ -137,7 +138,10 @@ double DeviceBuffers::sum() const {
   return all;
 }
 
-std::optional<StartedLog> find_started_log(std::string_view text) {
+namespace {
+
+// Of all engines, those with most lines of their own first.
+std::vector<StartedReader> readers_of(std::string_view text) {
   std::vector<StartedReader> readers;
   for (const Engine* engine : engines()) {
     if (engine->launch != nullptr && engine->launch->started != nullptr) {
@@ -150,12 +154,24 @@ std::optional<StartedLog> find_started_log(std::string_view text) {
     for (StartedReader& reader : readers) reader.read(line);
     begin = end + 1;
   }
-  // The first of those with most lines of their own.
   std::ranges::stable_sort(readers, std::ranges::greater{}, &StartedReader::marks);
-  for (StartedReader& reader : readers) {
+  return readers;
+}
+
+}  // namespace
+
+std::optional<StartedLog> find_started_log(std::string_view text) {
+  for (StartedReader& reader : readers_of(text)) {
     if (std::optional<StartedLog> log = reader.finish()) return log;
   }
   return std::nullopt;
+}
+
+const Engine* engine_of_lines(std::string_view text) {
+  constexpr std::size_t kFewest = 2;
+  const std::vector<StartedReader> readers = readers_of(text);
+  if (readers.empty() || readers.front().marks() < kFewest) return nullptr;
+  return &readers.front().engine();
 }
 
 StartedLog started_log(const StartupLog& log) {

@@ -97,6 +97,10 @@ struct StartedLog {
 // Nothing: no line of a known engine says anything about memory.
 [[nodiscard]] std::optional<StartedLog> find_started_log(std::string_view text);
 
+// The engine with most lines of its own in a text that says nothing of its memory: a server that
+// has loaded no model. Null: fewer than two such lines.
+[[nodiscard]] const Engine* engine_of_lines(std::string_view text);
+
 // The same of a log that its engine's own reader has read.
 [[nodiscard]] StartedLog started_log(const StartupLog& log);
 

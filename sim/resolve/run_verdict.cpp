@@ -134,7 +134,8 @@ std::string served_text(const RunResult& run) {
   const bool has_rate =
       w.arrivals.request_rate || !w.trace.file.empty() || !w.servegen.directory.empty();
   if (has_rate || !w.classes.empty()) return fmt::format("keeps up with {:.3g} requests/s", rate);
-  return fmt::format("finishes {} requests in {:.4g} s", run.summary.requests.finished,
+  const std::int64_t finished = run.summary.requests.finished;
+  return fmt::format("finishes {} request{} in {:.4g} s", finished, finished == 1 ? "" : "s",
                      static_cast<double>(run.summary.end_ns) * 1e-9);
 }
 

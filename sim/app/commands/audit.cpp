@@ -212,6 +212,9 @@ std::string started_audit(const AuditArguments& arguments, const std::string& te
               "the arguments that it prints, which audit explains",
               engine_named(printed->result.engine).launch->title, arguments.target)});
     }
+    if (const Engine* engine = engine_of_lines(text)) {
+      throw ConfigError(no_model_loaded(arguments.target, *engine));
+    }
     throw error.with_context(
         fmt::format("lines of {} about memory were looked for, too", started_titles()));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -67,6 +68,11 @@ std::string ask_system_text(const AskAnswer& answer) {
   } else if (answer.run.started) {
     text += fmt::format("; {} for KV = {} tokens", kv_place_text(answer.run.budget, "per device"),
                         human_count(answer.run.pool_tokens));
+    // Engines count tokens of models with states or windows by one group of layers.
+    const TokenCount logged = answer.run.budget.kv_tokens;
+    if (r.sharding.data == 1 && std::abs(logged - answer.run.pool_tokens) * 50 > logged) {
+      text += fmt::format(" ({} in the engine's log)", human_count(logged));
+    }
   }
   return text;
 }

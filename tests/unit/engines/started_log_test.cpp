@@ -207,6 +207,13 @@ TEST_CASE("a log cut anywhere, or without figures, is no crash", "[started_log]"
   }
   CHECK_FALSE(find_started_log("").has_value());
   CHECK_FALSE(find_started_log("hello\n").has_value());
+  // A server that has loaded no model is known by its lines, of which one is too few.
+  const std::string idle =
+      "time=2026-09-12T10:12:01.123Z level=INFO source=routes.go:1511 msg=\"server config\"\n";
+  CHECK(engine_of_lines(idle) == nullptr);
+  REQUIRE(engine_of_lines(idle + idle) != nullptr);
+  CHECK(engine_of_lines(idle + idle)->name == "ollama");
+  CHECK(engine_of_lines("hello\nhello\n") == nullptr);
   // A line of settings says nothing of memory.
   CHECK_FALSE(find_started_log(kSglang.substr(0, kSglang.find('\n'))).has_value());
 }
