@@ -148,7 +148,16 @@ LlamacppBudgetOptions llamacpp_budget_options(const EngineSection& e, const Engi
   return options;
 }
 
+void warn_without_flash(EngineResolver& r, const char* pointer, bool off) {
+  if (!off || !r.given.is_given(pointer)) return;
+  r.warn(
+      "llama.cpp: without flash attention only memory is modelled: steps with long contexts take "
+      "longer than simulated");
+}
+
 void resolve_llamacpp(EngineResolver& r) {
+  const std::optional<std::string>& flash = r.own<LlamacppOptions>().flash_attn;
+  warn_without_flash(r, "/engine/flash_attn", flash == "off");
   const LlamacppCells cells = r.lookup("/engine/ctx_size", [&] {
     return llamacpp_cells(r.system.model, llamacpp_budget_options(r.options, r.system));
   });
@@ -179,6 +188,7 @@ OllamaBudgetOptions ollama_budget_options(const EngineSection& e, const EngineSy
 
 void resolve_ollama(EngineResolver& r) {
   auto& own = r.own<OllamaOptions>();
+  warn_without_flash(r, "/engine/flash_attention", own.flash_attention == false);
   const OllamaDefaults defaults = ollama_defaults(r.system.device, r.system.sharding.devices(),
                                                   r.system.model, r.system.version);
   r.fill("/engine/num_ctx", own.num_ctx, defaults.num_ctx, "by version and device");

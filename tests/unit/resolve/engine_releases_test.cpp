@@ -184,5 +184,16 @@ TEST_CASE("switches of CUDA graphs say so where they leave step times alone") {
   CHECK_FALSE(warns("{}", "calibrated"));
 }
 
+TEST_CASE("what flash attention takes off a step of llama.cpp is said to be left out") {
+  const auto warns = [](const std::string& engine) {
+    return warns_of(resolved("llama-3.1-8b", engine, "auto"), "without flash attention only");
+  };
+  CHECK(warns(R"({"name": "llamacpp", "flash_attn": "off"})"));
+  CHECK(warns(R"({"name": "ollama", "flash_attention": false})"));
+  CHECK_FALSE(warns(R"({"name": "llamacpp", "flash_attn": "on"})"));
+  CHECK_FALSE(warns(R"({"name": "llamacpp"})"));
+  CHECK_FALSE(warns(R"({"name": "ollama", "version": "0.5"})"));  // off by default
+}
+
 }  // namespace
 }  // namespace headroom::engine_releases_test
