@@ -14,8 +14,6 @@
 namespace headroom {
 namespace {
 
-constexpr std::int64_t kFp8Block = 128 * 128;  // elements with one scale
-
 std::optional<ProductFormat> product_format(WeightFormat format) {
   switch (format.dtype) {
     case Dtype::fp16:

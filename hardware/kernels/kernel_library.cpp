@@ -139,13 +139,16 @@ KernelLibrary::Tables::Tables(const EmbeddedFile& embedded, const DeviceSpec& de
       engine(own),
       relative(file.device() != device.id),
       peaks(peaks_for(file, device)) {
-  if (relative && device.kernels_of) tuned_rows = device.kernels_of->tuned;
+  if (!relative || !device.kernels_of) return;
+  for (const DeviceSpec::KernelsOf::Tuned& row : device.kernels_of->tuned) {
+    if (const auto format = kernel_format_named(row.format)) tuned_rows.push_back({row, *format});
+  }
 }
 
 double KernelLibrary::Tables::tuned(DeviceSpec::KernelsOf::Tuned::Kernels kernels,
                                     KernelFormat format, double tokens) const {
-  for (const DeviceSpec::KernelsOf::Tuned& row : tuned_rows) {
-    if (row.kernels != kernels || kernel_format_named(row.format) != format) continue;
+  for (const auto& [row, of] : tuned_rows) {
+    if (row.kernels != kernels || of != format) continue;
     const auto above = std::ranges::upper_bound(row.tokens, tokens);
     const auto i = static_cast<std::size_t>(above - row.tokens.begin());
     if (i == 0) return row.times.front();

@@ -71,7 +71,11 @@ struct KernelLibrary::Tables {
   KernelEngine engine;
   bool relative = false;
   DevicePeaks peaks;  // of the device that the library is for
-  std::vector<DeviceSpec::KernelsOf::Tuned> tuned_rows;
+  struct TunedRow {
+    DeviceSpec::KernelsOf::Tuned row;
+    KernelFormat format;
+  };
+  std::vector<TunedRow> tuned_rows;
 };
 
 // All engines, the own one first.

@@ -54,6 +54,9 @@ struct WeightFormat {
   friend bool operator==(const WeightFormat&, const WeightFormat&) = default;
 };
 
+// Blocks of 128 x 128 elements with a scale each (DeepSeek's and Qwen's checkpoints in 8 bits).
+inline constexpr std::int64_t kBlockSide = 128;
+inline constexpr std::int64_t kFp8Block = kBlockSide * kBlockSide;
 // The usual layout of the type: int4 in groups of 128 with a 16-bit scale and a 4-bit zero point,
 // nvfp4 one scale byte per 16, mxfp4 one per 32, nf4 a 32-bit scale per 64.
 [[nodiscard]] WeightFormat format_of(Dtype dtype);

@@ -13,6 +13,7 @@
 #include "sim/engines/engine_metrics.hpp"
 #include "sim/engines/engines.hpp"
 #include "sim/engines/memory_failure.hpp"
+#include "sim/engines/started_log.hpp"
 #include "sim/kernel/errors.hpp"
 #include "sim/scenario/options.hpp"
 #include "sim/scenario/scenario_file.hpp"
@@ -141,7 +142,14 @@ FromResult scenario_from_source(const EngineSource& source) {
     if (!failure || logged->scenario.contains("model")) return *logged;
   }
   if (failure) throw no_system(first);
-  return scenario_from_command(text, first, source.release);
+  try {
+    return scenario_from_command(text, first, source.release);
+  } catch (const ConfigError& error) {
+    const Engine* writer =
+        error.complaint().kind == ErrorKind::missing ? engine_of_lines(text) : nullptr;
+    if (writer == nullptr) throw;
+    throw ConfigError(no_model_loaded(first, *writer));
+  }
 }
 
 }  // namespace headroom

@@ -158,13 +158,6 @@ std::optional<StartupLog> startup_log_of(const LogSource& source) {
   }
 }
 
-// ConfigError: a log of an engine that has loaded no model.
-void check_loads_model(const LogSource& source) {
-  if (const Engine* engine = engine_of_lines(source.text)) {
-    throw ConfigError(no_model_loaded(source.name, *engine));
-  }
-}
-
 FromResult engine_alone(const LogSource& source, const Engine& engine) {
   Draft draft(source.name);
   draft.engine = &engine;
@@ -260,10 +253,7 @@ std::optional<FromResult> scenario_from_log(const LogSource& source, const Catal
   const std::optional<StartedLog> started = log ? std::nullopt : find_started_log(source.text);
   if (!log && !started) {
     const auto printed = scenario_from_printed(source.text, source.name, source.release);
-    if (!printed) {
-      check_loads_model(source);
-      return std::nullopt;
-    }
+    if (!printed) return std::nullopt;
     return arguments_of_log(source, engine_named(printed->result.engine));
   }
   const Engine& engine = log ? *log->engine : *started->engine;

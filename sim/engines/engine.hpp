@@ -96,12 +96,13 @@ struct EngineTraits {
   bool groups_layers = false;        // KV in groups of like layers over one pool with a null block
   bool prefills_in_fp8 = false;      // attention of prompts, where the KV cache is in 8 bit
   bool absorbs_prompts = false;      // latent attention of prompts as of decodes, on the latent
-  bool halves_fp32 = false;          // loads checkpoints in 32 bits as 16 unless told otherwise
   bool allocates_with_torch = true;  // whose allocator keeps the activation peak
   // What its loader reads of quantised weights.
   bool loads_gguf = true;
   bool loads_gguf_alone = false;
-  bool names_by_tag = false;  // a model's name without a tag is its tag "latest"
+  bool halves_fp32 = false;        // loads checkpoints in 32 bits as 16 unless told otherwise
+  bool cuts_whole_blocks = false;  // experts in 8-bit blocks, between blocks alone
+  bool names_by_tag = false;       // a model's name without a tag is its tag "latest"
 };
 
 // What Ollama's library has under a tag that names no format ("llama3.1:8b").
@@ -174,6 +175,8 @@ struct Engine {
   // Which steps run inside captured graphs. Null: none do.
   CapturedSteps (*captured_steps)(const EngineSection& options,
                                   const EngineSystem& system) = nullptr;
+  // Whether latents of sparse MLA in 8 bits have scales among them. Null: they do not.
+  bool (*pads_sparse_latents)(const DeviceSpec& device, EngineVersion version) = nullptr;
   // Most tokens of one forward: a step of more is several of them. Null: a step is one forward.
   std::int64_t (*micro_batch)(const EngineSection& options) = nullptr;
   // The option in use that says which graphs are captured, for cost levels that know of none;

@@ -247,7 +247,8 @@ FromResult scenario_from_command(std::string_view command, const std::string& sh
   draft.files = std::move(files);
   if (!read_shell_launch(draft, command) && !read_printed_words(draft, command)) {
     throw ConfigError(
-        Complaint{.origin = shown_as,
+        Complaint{.kind = ErrorKind::missing,
+                  .origin = shown_as,
                   .problem = fmt::format("no command that starts a known engine; supported: {}",
                                          understood_commands())});
   }

@@ -122,8 +122,6 @@ double TokenBytes::scale() const {
   return override_model ? *override_model / static_cast<double>(model) : 1.0;
 }
 
-KvFormat kv_format(const Resolved& r) { return {r.kv, r.engine->traits.groups_layers}; }
-
 TokenBytes token_bytes(const Resolved& r, std::optional<double> override_model) {
   const KvFormat format = kv_format(r);
   TokenBytes token;

@@ -26,7 +26,6 @@ struct TokenBytes {
   [[nodiscard]] double scale() const;
 };
 
-[[nodiscard]] KvFormat kv_format(const Resolved& resolved);
 // ConfigError if `override_model` is given for a model that stores nothing per token.
 [[nodiscard]] TokenBytes token_bytes(const Resolved& resolved,
                                      std::optional<double> override_model);

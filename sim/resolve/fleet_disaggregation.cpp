@@ -45,7 +45,7 @@ std::string not_modelled(const Resolved& resolved, const MemoryBudget& budget) {
 
 // Of all ranks, each head once: however an engine is sharded, that is what moves.
 ByteCount token_bytes(const Resolved& resolved) {
-  return kv_bytes_per_token(resolved.model, KvFormat{resolved.kv, true}, Sharding{});
+  return kv_bytes_per_token(resolved.model, kv_format(resolved), Sharding{});
 }
 
 void check_alike(const Scenario& scenario, const std::vector<FleetGroup>& groups, std::size_t i) {

@@ -19,8 +19,8 @@ struct StepLimits {
   std::int32_t max_num_batched_tokens = 0;
 };
 // Options of the ways between devices that measured kernels have no answer to.
-inline constexpr const char* kLinkOptions[] = {"/device/per_node", "/device/nic_gb_per_s",
-                                               "/device/nic_latency_us", "/engine/all2all_backend",
+inline constexpr const char* kLinkOptions[] = {"/device/nic_gb_per_s", "/device/nic_latency_us",
+                                               "/engine/all2all_backend",
                                                "/cost/expert_load_factor"};
 // Whether one of them is given, or the devices are on several nodes.
 [[nodiscard]] bool asks_for_links(const Scenario& scenario, const Sharding& sharding);

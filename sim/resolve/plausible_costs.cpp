@@ -1,5 +1,7 @@
 #include "sim/resolve/plausible_costs.hpp"
 
+#include <algorithm>
+
 #include "hardware/cost/factory.hpp"
 #include "sim/resolve/factory.hpp"
 
@@ -20,12 +22,17 @@ void keep_own_parts(Calibration& row, const Calibration& from) {
   row.host_row_ns = from.host_row_ns;
 }
 
-// Constants of one engine's kernels are compared with those of its others alone: an engine that
-// unpacks weights while it multiplies reaches other shares than one that does not.
-bool may_stand_in(const Calibration& fitted, const Calibration& in_use) {
-  if (in_use.engine.empty() || !in_use.device.empty()) return !fitted.device.empty();
-  return fitted.engine == in_use.engine && fitted.device.empty() &&
-         fitted.weights == in_use.weights;
+bool has_fitted_rows(const Catalog& catalog, const std::string& engine) {
+  return std::ranges::any_of(catalog.calibrations(), [&](const auto& entry) {
+    return entry.second.engine == engine && !entry.second.device.empty();
+  });
+}
+
+// An engine whose constants are all of architectures multiplies in ways of its own (llama.cpp
+// unpacks weights meanwhile), so its other architectures tell more than other engines' devices.
+bool may_stand_in(const Calibration& fitted, const Calibration& in_use, bool by_architecture) {
+  if (!by_architecture) return !fitted.device.empty();
+  return fitted.engine == in_use.engine && fitted.weights == in_use.weights;
 }
 
 bool is_unified(const DeviceSpec& device) { return device.memory_model == MemoryModel::unified; }
@@ -47,8 +54,9 @@ PlausibleShare plausible_share(const Resolved& resolved, const Catalog& catalog,
   // not checked against the largest step of this one.
   options.limits = {.max_num_seqs = 1, .max_step_tokens = 1, .max_model_len = 1};
   const std::string_view weights = name_of(main_dtype(resolved.model));
+  const bool by_architecture = !in_use.engine.empty() && !has_fitted_rows(catalog, in_use.engine);
   for (const auto& [id, fitted] : catalog.calibrations()) {
-    if (!may_stand_in(fitted, in_use) || fitted.first_version) continue;
+    if (!may_stand_in(fitted, in_use, by_architecture) || fitted.first_version) continue;
     // Kernels for four-bit weights reach shares of their own.
     if (fitted.weights == name_of(Dtype::nvfp4) && fitted.weights != weights) continue;
     // Nor are a small machine's long steps what a server takes.

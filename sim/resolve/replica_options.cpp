@@ -108,6 +108,11 @@ ReplicaOptions replica_options(const Resolved& resolved) {
   return options;
 }
 
+KvFormat kv_format(const Resolved& resolved) {
+  const auto pads = resolved.engine->pads_sparse_latents;
+  return {resolved.kv, pads != nullptr && pads(resolved.device, resolved.version)};
+}
+
 std::int32_t longest_request(const Resolved& resolved) {
   if (!resolved.engine->traits.ends_with_model_only) return resolved.max_model_len;
   const auto trained = static_cast<std::int32_t>(resolved.model.max_position);

@@ -85,6 +85,22 @@ void Resolver::check_sharding_of_model() {
   }
   check("/engine/tensor_parallel_size", {split.tensor, 1, 1, split.expert_parallel});
   check("/engine/data_parallel_size", {split.tensor, 1, split.data, split.expert_parallel});
+  if (r_.engine->traits.cuts_whole_blocks && !split.expert_parallel) check_expert_blocks();
+}
+
+// fp8.py in vLLM and SGLang: the output_size of gate's and up's weight is divisible by block_n.
+void Resolver::check_expert_blocks() {
+  const std::int64_t ranks = r_.sharding.tensor * r_.sharding.data;
+  for (const LayerKind& kind : r_.model.kinds) {
+    if (!kind.moe || kind.moe->format.dtype != Dtype::fp8) continue;
+    if (kind.moe->format.group != kFp8Block || kind.moe->ffn % (kBlockSide * ranks) == 0) continue;
+    r_.scenario.refuse(
+        "/engine/tensor_parallel_size",
+        fmt::format("{} does not start: experts of {} have scales of blocks of {}, and {} of them "
+                    "by {} ranks is no whole number of blocks; set enable_expert_parallel, or "
+                    "another number of ranks",
+                    r_.engine->name, r_.model.id, kBlockSide, kind.moe->ffn, ranks));
+  }
 }
 
 void Resolver::resolve_parts() {

@@ -8,6 +8,7 @@
 #include "hardware/catalog.hpp"
 #include "hardware/engine_version.hpp"
 #include "hardware/environment.hpp"
+#include "hardware/llm/kv_geometry.hpp"
 #include "hardware/llm/model_spec.hpp"
 #include "sim/engines/engine.hpp"
 #include "sim/scenario/json_document.hpp"
@@ -52,6 +53,8 @@ void validate_fleet(const Scenario& scenario);
 // Tokens of the longest admitted request. HF has only the model's limit, regardless of the batch
 // its budget was made for.
 [[nodiscard]] std::int32_t longest_request(const Resolved& resolved);
+// How its engine keeps KV on its device.
+[[nodiscard]] KvFormat kv_format(const Resolved& resolved);
 [[nodiscard]] AdmissionLimits admission_limits(const Resolved& resolved, TokenCount pool_tokens);
 
 // A value of the run with who set it.

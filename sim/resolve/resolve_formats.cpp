@@ -77,6 +77,13 @@ void Resolver::resolve_formats() {
 void Resolver::take_gguf_rest() {
   if (!r_.engine->traits.loads_gguf_alone || read_from_files_) return;
   if (main_dtype(r_.model) != Dtype::mxfp4) return;
+  if (!has_experts(r_.model)) {
+    r_.warnings.push_back(
+        fmt::format("{}: llama-quantize makes mxfp4 of experts alone, so a GGUF file with all "
+                    "matrices in it is of another's making",
+                    r_.model.id));
+    return;
+  }
   r_.model = as_mxfp4_gguf(std::move(r_.model));
   r_.warnings.push_back(
       fmt::format("{}: a GGUF file with experts in mxfp4 is taken to have its other matrices in "

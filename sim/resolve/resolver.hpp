@@ -37,6 +37,7 @@ class Resolver {
   void take_gguf_rest();
   void warn_of_foreign_format();
   void check_sharding_of_model();
+  void check_expert_blocks();
   void resolve_cost_level();
   void choose_cost_level();
 

@@ -173,8 +173,7 @@ bool says_count(std::string_view name) {
       kParts, [&key](std::string_view part) { return key.find(part) != std::string::npos; });
 }
 
-// Cells as counts and times fill them when some are wrong, not the texts of prompts or the words of
-// a status.
+// Cells as counts fill them when some are wrong, not the texts of prompts.
 bool holds_slips(std::span<const std::vector<std::string>> samples, std::size_t column,
                  bool (*is_one)(std::string_view)) {
   constexpr std::size_t kLongest = 16;
@@ -184,7 +183,7 @@ bool holds_slips(std::span<const std::vector<std::string>> samples, std::size_t 
   const auto is_right = [&](const std::vector<std::string>& row) {
     return !row[column].empty() && is_one(row[column]);
   };
-  return is_one != holds_status && std::ranges::all_of(samples, is_short) &&
+  return is_one == holds_count && std::ranges::all_of(samples, is_short) &&
          std::ranges::any_of(samples, is_right);
 }
 

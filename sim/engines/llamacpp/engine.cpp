@@ -165,10 +165,12 @@ void resolve_llamacpp(EngineResolver& r) {
   std::int64_t batch = r.options.batch_size;
   if (is_encoder(r.system.model)) {
     batch = micro_batch(r.options);
-    r.warn(fmt::format(
-        "llama.cpp computes an encoder's prompt in one micro batch and refuses longer ones than "
-        "its {} tokens: set ubatch_size, and batch_size above {}",
-        batch, EngineSection{}.batch_size));
+    if (batch < r.system.model.max_position) {
+      r.warn(fmt::format(
+          "llama.cpp refuses prompts of an encoder longer than one micro batch, {} tokens: raise "
+          "ubatch_size, and batch_size where that is smaller",
+          batch));
+    }
   }
   r.set_sizes(cells.per_sequence, cells.slots, batch, 1);
 }
@@ -195,7 +197,11 @@ void resolve_ollama(EngineResolver& r) {
   r.fill("/engine/num_parallel", own.num_parallel, defaults.num_parallel, "by version");
   std::int64_t length = *own.num_ctx;
   std::int64_t batch = r.options.batch_size;
-  if (is_encoder(r.system.model)) length = batch = std::min(length, kOllamaEmbeddingBatch);
+  if (is_encoder(r.system.model)) {
+    length = batch = ollama_embedding_batch(r.system.version, length);
+    r.warn(fmt::format("Ollama cuts an encoder's input to {} tokens; here longer ones are rejected",
+                       length));
+  }
   r.set_sizes(length, *own.num_parallel, batch, 1);
 }
 
@@ -225,12 +231,14 @@ EngineVersion read_build(std::string_view text) {
   return version;
 }
 
-// Latents: llama.cpp's src/models/deepseek2.cpp, pull request 12801.
+// Latents: llama.cpp's src/models/deepseek2.cpp, pull request 12801. A file of a checkpoint in 32
+// bits that names no format is in 16 (convert_hf_to_gguf.py, --outtype auto).
 constexpr EngineTraits kLlamacppTraits{.devices_share_layers = true,
                                        .counts_windows_at_start = true,
                                        .absorbs_prompts = true,
                                        .allocates_with_torch = false,
-                                       .loads_gguf_alone = true};
+                                       .loads_gguf_alone = true,
+                                       .halves_fp32 = true};
 constexpr EngineTraits ollama_traits() {
   EngineTraits traits = kLlamacppTraits;
   traits.names_by_tag = true;

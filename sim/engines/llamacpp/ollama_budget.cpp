@@ -63,6 +63,14 @@ void check_options(const OllamaBudgetOptions& o) {
 
 }  // namespace
 
+std::int64_t ollama_embedding_batch(EngineVersion version, std::int64_t num_ctx) {
+  constexpr EngineVersion kWholeContext{0, 13};
+  constexpr std::int64_t kServerBatch = 2048;
+  constexpr std::int64_t kUsualBatch = 512;
+  if (version >= kStartsLlamaServer) return std::min(kServerBatch, num_ctx);
+  return version >= kWholeContext ? num_ctx : std::min(kUsualBatch, num_ctx);
+}
+
 OllamaDefaults ollama_defaults(const DeviceSpec& device, std::int64_t devices,
                                const ModelSpec& model, EngineVersion version) {
   const double gib = gib_from_bytes(device.memory_reported_bytes) * static_cast<double>(devices);
@@ -96,7 +104,9 @@ OllamaRunner ollama_runner(const BudgetInputs& inputs, const OllamaBudgetOptions
   o.parallel = options.num_parallel.value_or(defaults.num_parallel);
   o.ctx_size = num_ctx * *o.parallel;
   o.kv_unified = false;
-  if (is_encoder(inputs.model)) o.ubatch_size = std::min(kOllamaEmbeddingBatch, num_ctx);
+  if (is_encoder(inputs.model)) {
+    o.ubatch_size = ollama_embedding_batch(options.version, num_ctx);
+  }
   if (!server) o.cache_ram_mib = 0;  // its own runner has no such cache
   const bool flash =
       options.flash_attention.value_or(flash_by_default(inputs.model, options.version));

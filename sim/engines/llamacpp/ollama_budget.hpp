@@ -15,9 +15,10 @@ namespace headroom {
 
 inline constexpr EngineVersion kNewestOllama{0, 34};
 
-// Of an encoder, no more than num_ctx (llm/llama_server.go: DefaultEmbeddingNumBatchForContext);
-// inputs are cut to it.
-inline constexpr std::int64_t kOllamaEmbeddingBatch = 2048;
+// Tokens of an encoder's micro batch, to which its inputs are cut: 2048 from 0.30
+// (llm/llama_server.go, DefaultEmbeddingNumBatchForContext), num_ctx from 0.13 (0.13.3,
+// llm/server.go), 512 before (api/types.go); no more than num_ctx.
+[[nodiscard]] std::int64_t ollama_embedding_batch(EngineVersion version, std::int64_t num_ctx);
 
 struct OllamaDefaults {
   std::int64_t num_ctx = 4096;

@@ -68,6 +68,29 @@ std::vector<OwnRow> size_rows() {
   });
 }
 
+// Of recurrent layers.
+std::vector<OwnRow> state_rows() {
+  using S = SglangOptions;
+  return own_rows<S>({
+      {.name = "mamba_full_memory_ratio",
+       .field = &S::mamba_full_memory_ratio,
+       .unit = "ratio",
+       .bounds = {.low = 0, .high = 1000, .low_open = true},
+       .doc = "memory of recurrent states / memory of KV"},
+      {.name = "max_mamba_cache_size",
+       .field = &S::max_mamba_cache_size,
+       .unit = "states",
+       .bounds = kCount,
+       .doc = "recurrent states that are kept",
+       .absent = "by mamba_full_memory_ratio"},
+      {.name = "mamba_scheduler_strategy",
+       .field = &S::mamba_scheduler_strategy,
+       .choices = "auto|no_buffer|extra_buffer|extra_buffer_lazy",
+       .doc = "whether a request has a second recurrent state, with which steps are planned ahead "
+              "and drafts keep the radix cache; its memory is not counted; auto: by version"},
+  });
+}
+
 std::vector<OwnRow> sglang_rows() {
   using S = SglangOptions;
   using P = SglangScheduling;
@@ -91,18 +114,8 @@ std::vector<OwnRow> sglang_rows() {
        .field = &S::piecewise_cuda_graph,
        .doc = "capture prefills in pieces, for which the default fraction keeps memory back",
        .absent = "on since 0.5.10 for one stage of a text model; from 0.5.15 without MLA"},
-      {.name = "mamba_full_memory_ratio",
-       .field = &S::mamba_full_memory_ratio,
-       .unit = "ratio",
-       .bounds = {.low = 0, .high = 1000, .low_open = true},
-       .doc = "memory of recurrent states / memory of KV"},
-      {.name = "max_mamba_cache_size",
-       .field = &S::max_mamba_cache_size,
-       .unit = "states",
-       .bounds = kCount,
-       .doc = "recurrent states that are kept",
-       .absent = "by mamba_full_memory_ratio"},
   }));
+  add(state_rows());
   add(own_rows<S>({
       {.name = "speculative_eagle_topk",
        .field = &S::speculative_eagle_topk,
@@ -179,13 +192,16 @@ void settle_overlap(EngineResolver& r, SglangRelease release) {
     return family == RecurrentSpec::Family::mamba2 ||
            family == RecurrentSpec::Family::gated_delta_net;
   });
-  if (!keeps_states || release < kStatesInTree || release >= kSecondState) return;
+  const std::string& strategy = r.own<SglangOptions>().mamba_scheduler_strategy;
+  const bool by_version = release >= kStatesInTree && release < kSecondState;
+  const bool plain = strategy == "no_buffer" || (strategy == "auto" && by_version);
+  if (!keeps_states || !plain) return;
   if (r.own<SglangScheduling>().disable_radix_cache || r.given.is_given(place)) return;
   r.own<SglangOptions>().disable_overlap_schedule = true;
   r.note_rule(place, "on with the radix cache of recurrent layers");
   r.warn(
-      "SGLang plans no step ahead with the radix cache of recurrent layers (0.5.6 to 0.5.13); with "
-      "--mamba-scheduler-strategy extra_buffer it does: set disable_overlap_schedule to false");
+      "SGLang plans no step ahead with the radix cache of recurrent layers (0.5.6 to 0.5.13, or "
+      "no_buffer); with mamba_scheduler_strategy extra_buffer it does");
 }
 
 // SGLang's own tests serve encoders so (test_encoder_embedding_models.py); it does not insist.
@@ -194,9 +210,8 @@ void warn_of_encoder(EngineResolver& r) {
                      r.own<SglangScheduling>().disable_radix_cache;
   if (!is_encoder(r.system.model) || whole) return;
   r.warn(
-      "SGLang computes an encoder's prompts in pieces, whose tokens do not see those that follow, "
-      "and looks for them in the radix cache, unless chunked_prefill_size is -1 and "
-      "disable_radix_cache is set");
+      "SGLang splits an encoder's prompts into chunks and takes beginnings from its cache, which "
+      "changes the vectors: set chunked_prefill_size to -1 and disable_radix_cache");
 }
 
 void resolve_sglang(EngineResolver& r) {
@@ -348,7 +363,8 @@ const Engine& sglang_engine() {
       .traits = {.budgets_drafter = true,
                  .counts_windows_at_start = true,
                  .prefills_in_fp8 = true,
-                 .halves_fp32 = true},
+                 .halves_fp32 = true,
+                 .cuts_whole_blocks = true},
       .counts_page_cache_free_since = kSglangReadsAvailable,
       // model_runner.py, configure_kv_cache_dtype: kv_cache_quant_algo alone.
       .reads_cache_format = [](EngineVersion,

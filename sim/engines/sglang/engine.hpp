@@ -24,6 +24,7 @@ struct SglangOptions {
   std::optional<bool> piecewise_cuda_graph;
   double mamba_full_memory_ratio = 0.9;
   std::optional<std::int64_t> max_mamba_cache_size;
+  std::string mamba_scheduler_strategy = "auto";
   std::optional<std::int64_t> speculative_eagle_topk;
   std::optional<std::int64_t> speculative_num_draft_tokens;
   std::optional<bool> enable_spec_v2;

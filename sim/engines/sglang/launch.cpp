@@ -159,12 +159,9 @@ const FlagRow kSglangRows[] = {
     {.names = "--max-mamba-cache-size",
      .takes = Takes::integer,
      .pointer = "/engine/max_mamba_cache_size"},
-    // server_args.py, _handle_mamba_radix_cache: with a second state per request steps are planned
-    // ahead, without it they are not.
     {.names = "--mamba-scheduler-strategy",
      .takes = Takes::text,
-     .pointer = "/engine/disable_overlap_schedule",
-     .values = "extra_buffer=false|extra_buffer_lazy=false|no_buffer=true|auto="},
+     .pointer = "/engine/mamba_scheduler_strategy"},
     {.names = "--disable-cuda-graph-padding|--disable-decode-cuda-graph", .note = kGraphsNote},
     {.names = "--piecewise-cuda-graph-max-tokens|--cuda-graph-max-bs-prefill|"
               "--cuda-graph-backend-decode|--cuda-graph-config|--cuda-graph-tc-compiler",

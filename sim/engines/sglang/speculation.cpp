@@ -139,12 +139,13 @@ void settle_scheduling(EngineResolver& r, SglangRelease release) {
     r.warn("enable_mixed_chunk: SGLang turns it off with speculative decoding");
   }
   const std::string radix = "/engine/disable_radix_cache";
-  if (has_states(r.system.model) && !r.given.is_given(radix)) {
+  const bool keeps_two = r.own<SglangOptions>().mamba_scheduler_strategy.starts_with("extra");
+  if (has_states(r.system.model) && !keeps_two && !r.given.is_given(radix)) {
     scheduling.disable_radix_cache = true;
     r.note_rule(radix, "off with drafts for recurrent layers");
     r.warn(
         "SGLang turns the radix cache off with drafts for recurrent layers; with "
-        "--mamba-scheduler-strategy extra_buffer it stays: set disable_radix_cache to false");
+        "mamba_scheduler_strategy extra_buffer it stays");
   }
 }
 

@@ -125,7 +125,7 @@ const Engine& tgi_engine() {
       .budget_rule = "tgi",
       .scheduler = "tgi",
       .cost_family = "tgi",
-      .traits = {.decides_prefix_caching = true, .halves_fp32 = true, .loads_gguf = false},
+      .traits = {.decides_prefix_caching = true, .loads_gguf = false, .halves_fp32 = true},
       .takes = {"version", "kv_cache_dtype", "max_batch_size", "max_input_tokens",
                 "max_total_tokens", "memory_growth_mib_per_hour"},
       .options = tgi_rows,

@@ -316,13 +316,6 @@ ByteCount bytes_of_encoder(const VllmBudgetOptions& options, const KvLayout& lay
   return (options.max_num_seqs * each + 1) * layout.block_bytes;
 }
 
-// FlashInfer's kernel of sparse MLA keeps plain latents in 8 bits, FlashMLA's has scales among
-// them; where both run it is the default of such caches (pull requests 35891 and 37252, March
-// 2026).
-bool has_flashinfer_sparse(const DeviceSpec& device, EngineVersion version) {
-  return (device.sm == 100 || device.sm == 103) && version >= EngineVersion{0, 19};
-}
-
 KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std::int64_t stage) {
   if (is_encoder(in.model)) return layout_of_encoder(in.model, options.block_size);
   KvGrouping grouping;
@@ -331,7 +324,7 @@ KvLayout layout_of(const BudgetInputs& in, const VllmBudgetOptions& options, std
   // The hybrid manager is on by default from 0.10; before it windows kept everything.
   grouping.hybrid_manager =
       options.hybrid_kv_cache_manager && options.version >= EngineVersion{0, 10};
-  const KvFormat format{in.kv, !has_flashinfer_sparse(in.device, options.version)};
+  const KvFormat format{in.kv, vllm_pads_sparse_latents(in.device, options.version)};
   const ModelSpec model = with_draft_columns(in.model, options.draft_tokens);
   const auto with_states = [&options](KvLayout layout) {
     // mamba_cache_mode `align` keeps the state that is computed and the one before the last block
@@ -402,6 +395,14 @@ MemoryBudget stage_budget(const BudgetInputs& in, const VllmBudgetOptions& optio
 }
 
 }  // namespace
+
+// FlashInfer's kernel of sparse MLA keeps plain latents in 8 bits, FlashMLA's has scales among
+// them; where both run the former is the default of such caches (pull requests 35891 and 37252,
+// March 2026).
+bool vllm_pads_sparse_latents(const DeviceSpec& device, EngineVersion version) {
+  const bool has_flashinfer = device.sm == 100 || device.sm == 103;
+  return !has_flashinfer || version < EngineVersion{0, 19};
+}
 
 VllmRule vllm_rule(EngineVersion version) {
   if (version >= kFreeDifference) return VllmRule::free_difference;

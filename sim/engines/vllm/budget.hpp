@@ -25,6 +25,7 @@ inline constexpr EngineVersion kNewestVllm{0, 33};    // the newest whose rule i
 
 enum class VllmRule : std::uint8_t { all_outside_torch, own_growth, free_difference };
 [[nodiscard]] VllmRule vllm_rule(EngineVersion version);
+[[nodiscard]] bool vllm_pads_sparse_latents(const DeviceSpec& device, EngineVersion version);
 
 struct VllmBudgetOptions {
   EngineVersion version = kMeasuredVllm;

@@ -17,9 +17,8 @@ constexpr EngineVersion kWholePromptGate{0, 19};  // pull request 37307, merged 
 constexpr EngineVersion kSparesLone{0, 31};       // v1/core/sched/scheduler.py, num_eligible_reqs
 constexpr EngineVersion kCachesStates{0, 28};     // prefix caching of models with states is on
 // vllm/utils/mem_utils.py @a6d5c390 reads MemAvailable for sm 87, 110 and 121, and pull request
-// 35356 (February 2026) for all integrated devices; 0.11.0, whose vllm/utils was one file, was
-// still patched to do so by the recipe of jetson-containers. That it came with 0.12 is an estimate
-// between the two.
+// 35356 (February 2026) for all integrated devices; 0.11.0 was still patched to do so by
+// jetson-containers. That it came with 0.12 is an estimate between the two.
 constexpr EngineVersion kVllmReadsAvailable{0, 12};
 // Model Optimizer's hf_quant_config.json: utils/torch_utils.py, resolve_kv_cache_dtype_string.
 // compressed-tensors: attention/layer.py; before, its scheme gave the scales alone.
@@ -449,7 +448,8 @@ const Engine& vllm_engine() {
       .traits = {.budgets_drafter = true,
                  .keeps_windows_if_uniform = true,
                  .groups_layers = true,
-                 .halves_fp32 = true},
+                 .halves_fp32 = true,
+                 .cuts_whole_blocks = true},
       .counts_page_cache_free_since = kVllmReadsAvailable,
       .reads_cache_format = vllm_reads_cache_format,
       .takes = {"version", "all2all_backend", "decode_context_parallel_size", "kv_cache_dtype",
@@ -478,6 +478,7 @@ const Engine& vllm_engine() {
           },
       .capture_sizes = capture_sizes,
       .captured_steps = vllm_captured_steps,
+      .pads_sparse_latents = vllm_pads_sparse_latents,
       .graph_switch = [](const EngineSection& e, const EngineSystem&) -> std::string_view {
         return e.own.get<VllmOptions>().enforce_eager ? "enforce_eager" : "";
       },

@@ -45,7 +45,8 @@ AskLoad load_of(const Scenario& scenario) {
   if (w.arrivals.request_rate) {
     AskLoad load{LoadKind::rate, "workload.arrivals.request_rate", *w.arrivals.request_rate};
     if (w.duration_s && *w.duration_s > 0) {
-      load.least = std::min(load.value, std::max(load.least, kFewRequests / *w.duration_s));
+      load.least =
+          std::min(load.value / kFewRequests, std::max(load.least, kFewRequests / *w.duration_s));
       load.most = std::max(load.value, std::min(load.most, kMostRequests / *w.duration_s));
     }
     return load;

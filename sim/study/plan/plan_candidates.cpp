@@ -125,12 +125,10 @@ Json case_json(const FleetPlanFile& plan, const PlanCandidate& candidate, const 
                {"seed", plan.seed + one.replication},
                {"model", model.model}};
   json["device"] = {{"name", instance.device}};
-  if (candidate.tensor_parallel > 1) {
-    const std::int64_t domain = instance.nvlink_domain.value_or(instance.gpus);
+  const std::int64_t domain = instance.nvlink_domain.value_or(instance.gpus);
+  if (candidate.tensor_parallel > domain) {
     json["device"]["per_node"] = domain;
-    if (instance.nic_gb_per_s && candidate.tensor_parallel > domain) {
-      json["device"]["nic_gb_per_s"] = *instance.nic_gb_per_s;
-    }
+    if (instance.nic_gb_per_s) json["device"]["nic_gb_per_s"] = *instance.nic_gb_per_s;
   }
   json["environment"] = plan.environments[candidate.environment];
   json["engine"] = plan.engines[candidate.engine];

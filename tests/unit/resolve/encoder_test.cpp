@@ -72,6 +72,16 @@ TEST_CASE("llama.cpp keeps nothing of an encoder's prompts, which must fit in a 
   CHECK(longest(R"({"name": "llamacpp", "ubatch_size": 8192, "batch_size": 8192})") == 8192);
   CHECK(longest(R"({"name": "ollama", "num_ctx": 8192})") == 2048);
   CHECK(longest(R"({"name": "ollama", "num_ctx": 1024})") == 1024);
+  CHECK(longest(R"({"name": "ollama", "num_ctx": 8192, "version": "0.20"})") == 8192);
+  CHECK(longest(R"({"name": "ollama", "num_ctx": 8192, "version": "0.5"})") == 512);
+  const auto warns = [&](const char* engine) {
+    const Resolved one = pool(engine).resolved;
+    return std::ranges::any_of(one.warnings, [](const std::string& warning) {
+      return warning.find("refuses prompts of an encoder") != std::string::npos;
+    });
+  };
+  CHECK(warns(R"({"name": "llamacpp"})"));
+  CHECK_FALSE(warns(R"({"name": "llamacpp", "ubatch_size": 8192, "batch_size": 8192})"));
 }
 
 TEST_CASE("SGLang fills a pool for an encoder, and is asked to compute prompts whole") {
@@ -81,7 +91,7 @@ TEST_CASE("SGLang fills a pool for an encoder, and is asked to compute prompts w
   };
   const auto warns = [](const Resolved& resolved) {
     return std::ranges::any_of(resolved.warnings, [](const std::string& warning) {
-      return warning.find("chunked_prefill_size is -1") != std::string::npos;
+      return warning.find("set chunked_prefill_size to -1") != std::string::npos;
     });
   };
   const auto [resolved, budget] = pool(R"({"name": "sglang"})");
@@ -101,6 +111,7 @@ TEST_CASE("checkpoints in 32 bits are served in 16 unless told otherwise") {
   CHECK(dtype("{}", "bge-m3") == Dtype::fp16);  // vLLM prefers it for models that make vectors
   CHECK(dtype(R"({"name": "sglang"})") == Dtype::bf16);
   CHECK(dtype(R"({"dtype": "float32"})") == Dtype::fp32);
+  CHECK(dtype(R"({"name": "llamacpp"})", "bge-m3") == Dtype::fp16);
 }
 
 TEST_CASE("beside the rules for containers the measured ones of the model are named") {

@@ -83,11 +83,19 @@ TEST_CASE("SGLang plans no step ahead with the radix cache of recurrent layers u
     CHECK(overlaps(model, R"("version": "0.5.14")"));
     CHECK(overlaps(model, R"("version": "0.5.9", "disable_radix_cache": true)"));
     CHECK(overlaps(model, R"("version": "0.5.9", "disable_overlap_schedule": false)"));
+    CHECK(overlaps(model, R"("version": "0.5.9", "mamba_scheduler_strategy": "extra_buffer")"));
+    CHECK_FALSE(overlaps(model, R"("mamba_scheduler_strategy": "extra_buffer",
+                                   "disable_overlap_schedule": true)"));
+    CHECK(overlaps(model, R"("mamba_scheduler_strategy": "auto")"));  // the newest release
+    CHECK_FALSE(overlaps(model, R"("mamba_scheduler_strategy": "no_buffer")"));
+    CHECK(overlaps(model, R"("mamba_scheduler_strategy": "no_buffer",
+                             "disable_radix_cache": true)"));
   }
+  CHECK(overlaps("llama-3.1-8b", R"("mamba_scheduler_strategy": "no_buffer")"));
   CHECK(overlaps("llama-3.1-8b", R"("version": "0.5.9")"));
   CHECK(overlaps("kimi-linear-48b-a3b", R"("version": "0.5.9")"));
   CHECK(warns_of(resolved(kHybrid, R"({"name": "sglang", "version": "0.5.9"})"),
-                 "set disable_overlap_schedule to false"));
+                 "with mamba_scheduler_strategy extra_buffer it does"));
 }
 
 TEST_CASE("vLLM admits a prompt when its first chunk fits before 0.19") {

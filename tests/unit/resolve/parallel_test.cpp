@@ -253,13 +253,27 @@ TEST_CASE("settings of ranks and nodes without effect are refused") {
   CHECK(refused(nodes) == test::no_error());
 }
 
+TEST_CASE("experts with scales of blocks are cut between blocks alone") {
+  const auto about = [](const Settings& more) {
+    Settings set{"model=qwen3-235b-a22b-fp8"};
+    set.insert(set.end(), more.begin(), more.end());
+    return refused(set);
+  };
+  // 1,536 by 8 is one block and a half.
+  CHECK(about({"engine.tensor_parallel_size=8"}).pointer == "/engine/tensor_parallel_size");
+  CHECK(about({"engine.tensor_parallel_size=4"}) == test::no_error());
+  CHECK(about({"engine.tensor_parallel_size=8", "engine.enable_expert_parallel=true"}) ==
+        test::no_error());
+}
+
 TEST_CASE("measured kernels leave links between nodes and uneven experts to the roofline") {
   const auto level = [](const Settings& set) { return resolved(set).scenario.cost.level; };
   const Settings ranks{"model=qwen3-30b-a3b", "engine.tensor_parallel_size=8",
                        "engine.enable_expert_parallel=true"};
   CHECK(level(ranks) == "kernels");
   CHECK(level(with(ranks, "cost.expert_load_factor=2")) == "calibrated");
-  CHECK(level(with(ranks, "device.per_node=8")) == "calibrated");
+  CHECK(level(with(ranks, "device.per_node=8")) == "kernels");  // says what is so without it
+  CHECK(level(with(ranks, "device.per_node=4")) == "calibrated");
   const Settings named = with(ranks, "cost.level=kernels");
   CHECK(refused(named) == test::no_error());
   CHECK(refused(with(named, "cost.expert_load_factor=2")) ==

@@ -200,9 +200,14 @@ TEST_CASE("a rate whose run would have no request is not the smallest load", "[a
   AskQuery query = query_of(std::move(document), "p99_ttft=2s");
   query.with_changes = false;
   const AskAnswer answer = ask(query, catalog(), {});
-  CHECK(answer.load.least == 20.0 / 60);
+  CHECK(answer.load.least == 4.0 / 20);
   REQUIRE(answer.largest_load->largest);
   CHECK(*answer.largest_load->largest > 4);
+  // Lower than what was asked for there is something to find, however few requests that was.
+  document = document_of("h100-sxm", "", 0.3);
+  document.json.root["workload"].erase("num_requests");
+  document.json.root["workload"]["duration_s"] = 60;
+  CHECK(load_of(with_settings(document, {})).least < 0.1);
 }
 
 TEST_CASE("the best change of a brute force is among those shown", "[ask]") {
