@@ -158,7 +158,8 @@ DescribedSystem described_system(const SystemFlags& a, const std::string& asker)
           .kind = ErrorKind::conflict,
           .origin = asker,
           .problem = "--model, --engine and --devices describe a system without a command or a "
-                     "file: the one that is given says them itself (--set changes it)"});
+                     "file: the one that is given says them itself (--set changes it; flags of an "
+                     "engine's command stand behind --)"});
     }
     return described_by_source(a, asker);
   }
