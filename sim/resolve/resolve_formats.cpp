@@ -37,7 +37,9 @@ void Resolver::resolve_formats() {
   r_.model.max_position =
       static_cast<std::int64_t>(static_cast<double>(r_.model.max_position) * e.rope_scaling_factor);
   const Dtype shipped = r_.model.dtype;
-  const Dtype declared = shipped == Dtype::fp32 && r_.engine->traits.halves_fp32
+  // What a GGUF file of the reader's holds is what is served.
+  const bool is_file = r_.engine->traits.loads_gguf_alone && read_from_files_;
+  const Dtype declared = shipped == Dtype::fp32 && r_.engine->traits.halves_fp32 && !is_file
                              ? half_of(r_.model, r_.device)
                              : shipped;
   const std::string& method = r_.model.quantization_method;

@@ -15,6 +15,7 @@ constexpr std::string_view kAskOrigin = "ask";
 constexpr std::array<std::string_view, 4> kLoadNames{"rate", "users", "trace_scale", "none"};
 
 constexpr double kFewRequests = 20;        // that a latency can be read off
+constexpr double kFarBelow = 20;           // times less than what is asked for
 constexpr double kMostRequests = 500'000;  // of a run that is only a probe
 constexpr double kMostUsers = 16'384;
 constexpr double kEdgeTolerance = 0.01;
@@ -46,7 +47,7 @@ AskLoad load_of(const Scenario& scenario) {
     AskLoad load{LoadKind::rate, "workload.arrivals.request_rate", *w.arrivals.request_rate};
     if (w.duration_s && *w.duration_s > 0) {
       load.least =
-          std::min(load.value / kFewRequests, std::max(load.least, kFewRequests / *w.duration_s));
+          std::min(load.value / kFarBelow, std::max(load.least, kFewRequests / *w.duration_s));
       load.most = std::max(load.value, std::min(load.most, kMostRequests / *w.duration_s));
     }
     return load;
