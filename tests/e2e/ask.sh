@@ -353,3 +353,12 @@ expect_error '--users: its value is missing' "$HEADROOM" ask small.json --users
 expect_error 'give it as --model llama-3.1-8b' "$HEADROOM" ask llama-3.1-8b --device l40s
 expect_error 'no column holds the tokens of' "$HEADROOM" ask small.json --trace own.csv
 nothing_left
+
+# Engines count tokens of windows by one group of layers; a uniform model has one number.
+ask_tokens() {
+  "$HEADROOM" ask --device h100-sxm --engine vllm --set engine.version=0.19 "$@" || :
+}
+ask_tokens --model gemma-3-12b >logged.txt
+grep -q "in the engine's" logged.txt || fail "$(cat logged.txt)"
+ask_tokens --model qwen3-8b >logged.txt
+! grep -q "in the engine's" logged.txt || fail "$(cat logged.txt)"

@@ -144,3 +144,23 @@ grep -q '"kv_[a-z_]*": -' orca.json && fail 'a negative pool'
 rm orca.json
 
 nothing_left
+
+# The flag and the name that were typed, and what is near.
+expect_error '--set-b engine.max_num_seqs=-4: /engine/max_num_seqs' \
+  "$HEADROOM" compare demo --set-b engine.max_num_seqs=-4
+expect_error 'similar: h100-nvl, h100-pcie, h100-sxm' \
+  "$HEADROOM" capacity --model llama-3.1-8b --device h1000
+expect_error 'similar: l40s' "$HEADROOM" capacity --model llama-3.1-8b --device L4OS
+
+# A server that has loaded no model; a command, or a message that memory ran out, counts for more.
+line='time=2026-09-12T10:12:01.123Z level=INFO source=routes.go:1511 msg="server config"'
+printf '%s\n%s\n' "$line" "$line" >idle.log
+for command in from audit ask; do
+  expect_error 'a log of Ollama that says nothing of memory' "$HEADROOM" "$command" idle.log
+done
+printf '%s\n%s\nvllm serve Qwen/Qwen3-8B\n' "$line" "$line" >start.txt
+"$HEADROOM" from start.txt | grep -q '"Qwen/Qwen3-8B"' || fail 'a command below lines of a log'
+printf '%s\n%s\ntorch.OutOfMemoryError: CUDA out of memory. %s\n' "$line" "$line" \
+  'Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.64 GiB of which 1.20 GiB is free.' \
+  >short.log
+expect_error 'says that memory ran out' "$HEADROOM" from short.log

@@ -32,6 +32,8 @@ cmp <(sed 's/^files .*//' one.txt) <(sed 's/^files .*//' two.txt) || fail 'the t
 grep -q '^cheapest ' one.txt || fail 'no cheapest fleet'
 grep -q 'llama-3.1-70b on 1 x h100-sxm.*memory: does not start' one.txt || fail 'no reason'
 grep -q '^start .*vllm serve meta-llama/Llama-3.1-8B' one.txt || fail 'no command'
+grep -Eq '^  latencies are means of runs .* the worst of 2 of the first fleet: p99 TTFT' one.txt ||
+  fail 'how far single runs lie from the means is not told'
 grep -q 'assumes .*llama-3.1-8b: 1 input, 1 output' one.txt || fail 'token factors are not told'
 "$HEADROOM" fleet plan plan.json --json | cmp - <(sed 's|"\.\./|"|' one/plan.json) ||
   fail '--json prints something else'
@@ -126,3 +128,10 @@ expect_error '--save: is for a plan by flags' "$HEADROOM" fleet plan plan.json -
 expect_error '--device h101: /instances/0/device: unknown device' "$HEADROOM" fleet plan \
   --model llama-3.1-8b --device h101 --price 1 --rate 1 --slo p99_ttft=1s --save never.json
 [[ ! -e never.json ]] || fail 'a refused plan was saved'
+
+# Ranks on one node have the step times that `ask` and `run` give them.
+"$HEADROOM" fleet plan --model llama-3.1-70b --device 4xh100-sxm --price 10 --rate 0.2 --in 500 \
+  --out 50 --slo p99_ttft=5s -o ranks >/dev/null
+grep -q '"tensor_parallel_size"' ranks/fleet.json || fail 'one device holds no 70B in 16 bits'
+"$HEADROOM" run ranks/fleet.json -o ranks_run | grep -q '^step cost   kernels of h100-sxm' ||
+  fail 'a replica within one node is not priced by kernels'

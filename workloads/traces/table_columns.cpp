@@ -174,17 +174,15 @@ bool says_count(std::string_view name) {
 }
 
 // Cells as counts fill them when some are wrong, not the texts of prompts.
-bool holds_slips(std::span<const std::vector<std::string>> samples, std::size_t column,
-                 bool (*is_one)(std::string_view)) {
+bool holds_slips(std::span<const std::vector<std::string>> samples, std::size_t column) {
   constexpr std::size_t kLongest = 16;
   const auto is_short = [column](const std::vector<std::string>& row) {
     return row[column].size() <= kLongest && row[column].find(' ') == std::string::npos;
   };
-  const auto is_right = [&](const std::vector<std::string>& row) {
-    return !row[column].empty() && is_one(row[column]);
+  const auto is_right = [column](const std::vector<std::string>& row) {
+    return holds_count(row[column]);
   };
-  return is_one == holds_count && std::ranges::all_of(samples, is_short) &&
-         std::ranges::any_of(samples, is_right);
+  return std::ranges::all_of(samples, is_short) && std::ranges::any_of(samples, is_right);
 }
 
 // The likeliest column by its name among those whose values fit; where none do, the one whose name
@@ -205,7 +203,8 @@ std::optional<std::size_t> column_by_name(std::span<const std::string> names,
     if (!place) place = place_in(list, key.without_unit);
     if (!place) continue;
     const bool fits = most_hold(samples, i, is_one);
-    if (!fits && !says_count(names[i]) && !holds_slips(samples, i, is_one)) continue;
+    const bool slips = is_one == holds_count && holds_slips(samples, i);
+    if (!fits && !slips && !says_count(names[i])) continue;
     Best& best = fits ? by_values : by_words;
     if (!best.column || *place < best.place) best = {.column = i, .place = *place};
   }

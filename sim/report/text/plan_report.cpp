@@ -75,8 +75,7 @@ std::string spread_text(const FleetPlanFile& plan, const PlannedFleet& fleet) {
                         human_ms(whole.targets[i].worst));
   }
   return fmt::format(
-      "  latencies are means of runs with other seeds; the worst of {} of the first "
-      "fleet: {}\n",
+      "  latencies are means of runs with other seeds; the worst of {} of the first fleet: {}\n",
       whole.runs, text);
 }
 
@@ -107,7 +106,7 @@ std::string out_table(const FleetPlanFile& plan, const FleetPlanResult& result) 
   std::string text;
   for (const PlannedFleet& fleet : result.fleets) {
     if (fleet.fate == PlanFate::met) continue;
-    text += fmt::format("  {:<52}{}: {}\n", shown_name(plan, fleet.candidate), name_of(fleet.fate),
+    text += fmt::format("  {:<51} {}: {}\n", shown_name(plan, fleet.candidate), name_of(fleet.fate),
                         visible_text(fleet.reason));
   }
   return text.empty() ? "" : "\nleft out\n" + text;

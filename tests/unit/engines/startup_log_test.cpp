@@ -243,8 +243,8 @@ TEST_CASE("the peak beside consumed memory holds the estimate of graphs") {
       "(actual), 1.94 GiB (estimated), difference: 1.01 GiB (107.2%).\n"
       "(EngineCore pid=4) INFO 08-23 09:40:11 [gpu_worker.py:789] Free memory on device "
       "(112.26/119.63 GiB) on startup. Desired GPU memory utilization is (0.92, 110.06 GiB). "
-      "Actual "
-      "usage is 55.99 GiB for consumed memory (weights + non-torch), 3.78 GiB for peak activation, "
+      "Actual usage is 55.99 GiB for consumed memory (weights + non-torch), 3.78 GiB for peak "
+      "activation, "
       "and 0.94 GiB for CUDAGraph memory. Current kv cache memory in use is 50.29 GiB.\n");
   CHECK(log.memory.activation_gib->value == Approx(1.84));     // 3.78 - 1.94
   CHECK(log.memory.available_kv_gib->value == Approx(50.29));  // in use, where nothing else says

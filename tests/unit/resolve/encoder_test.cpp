@@ -1,4 +1,4 @@
-// What an encoder, and a checkpoint in 32 bits, make of an engine's options; which measured
+// What an encoder, and the formats of a checkpoint, make of an engine's options; which measured
 // containers are named beside the rules for them.
 
 #include <algorithm>
@@ -112,6 +112,32 @@ TEST_CASE("checkpoints in 32 bits are served in 16 unless told otherwise") {
   CHECK(dtype(R"({"name": "sglang"})") == Dtype::bf16);
   CHECK(dtype(R"({"dtype": "float32"})") == Dtype::fp32);
   CHECK(dtype(R"({"name": "llamacpp"})", "bge-m3") == Dtype::fp16);
+}
+
+TEST_CASE("a GGUF file in mxfp4 has its other matrices in q8_0 where there are experts") {
+  const Catalog catalog = Catalog::embedded();
+  const auto says = [&](const char* model, const char* what) {
+    const Resolved one = resolve_system(
+        scenario_of(R"({"name": "llamacpp", "quantization": "mxfp4"})", model), catalog);
+    return std::ranges::any_of(one.warnings, [what](const std::string& warning) {
+      return warning.find(what) != std::string::npos;
+    });
+  };
+  CHECK(says("qwen3-30b-a3b", "its other matrices in q8_0"));
+  CHECK_FALSE(says("llama-3.1-8b", "its other matrices in q8_0"));
+  CHECK(says("llama-3.1-8b", "makes mxfp4 of experts alone"));
+}
+
+TEST_CASE("what is moved and counted of sparse MLA is what the engine keeps") {
+  const Catalog catalog = Catalog::embedded();
+  const auto pads = [&](const char* engine, const char* device) {
+    return kv_format(resolve_system(scenario_of(engine, "deepseek-v3.2", device), catalog))
+        .padded_sparse_mla;
+  };
+  CHECK(pads(R"({"tensor_parallel_size": 8})", "h200-sxm"));
+  CHECK_FALSE(pads(R"({"tensor_parallel_size": 8})", "b200"));
+  CHECK(pads(R"({"tensor_parallel_size": 8, "version": "0.18"})", "b200"));
+  CHECK_FALSE(pads(R"({"name": "sglang", "tensor_parallel_size": 8})", "h200-sxm"));
 }
 
 TEST_CASE("beside the rules for containers the measured ones of the model are named") {

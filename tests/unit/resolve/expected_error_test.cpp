@@ -110,7 +110,7 @@ TEST_CASE("an engine's constants of no device have their public runs, or its oth
   // engines, whose products are not of 8-bit integers, are none of it.
   const ExpectedError other = error("r9700");
   CHECK(other.situation == "uncalibrated");
-  CHECK(range_of(other, "prefill_step").low > -0.85);
+  CHECK(range_of(other, "prefill_step").low > -0.55);  // -0.61 with them
   CHECK(range_of(other, "prefill_step").high >= 0);
   CHECK(range_of(other, "decode_step").low <= 0);
   // vLLM has rows of devices, which tell more than its few rows of architectures.

@@ -61,6 +61,7 @@ TEST_CASE("targets are read as people write them", "[ask]") {
   CHECK(targets[1].metric == "p95_ttft_ms");
   CHECK(targets[2].metric == "p95_tpot_ms");
   CHECK(targets[3].metric == "mean_e2el_ms");
+  CHECK(parse_targets({"p99_e2el=2min"}).front().bound == 120'000);
   CHECK_THROWS_AS(parse_targets({"ttft_p98=1s"}), ConfigError);
 }
 
